@@ -1,13 +1,13 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 
 namespace torpor {
 
@@ -21,55 +21,47 @@ class Mailbox {
 
   // Waits while the mailbox is full. Returns false and drops `message` once the mailbox is closed.
   bool Send(T message) {
-    std::unique_lock lock(mutex_);
-    not_full_.wait(lock, [this] { return closed_ || messages_.size() < capacity_; });
+    const auto has_room = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return closed_ || messages_.size() < capacity_;
+    };
+    MutexLock lock(&mutex_);
+    mutex_.AwaitWithTimeout(absl::Condition(&has_room), absl::InfiniteDuration());
     if (closed_) return false;
     messages_.push_back(std::move(message));
-    lock.unlock();
-    not_empty_.notify_one();
     return true;
   }
 
   // Waits for a message. Returns nullopt once the mailbox is closed and empty.
-  std::optional<T> Receive() {
-    std::unique_lock lock(mutex_);
-    not_empty_.wait(lock, [this] { return closed_ || !messages_.empty(); });
-    return TakeLocked(lock);
-  }
+  std::optional<T> Receive() { return ReceiveWithin(absl::InfiniteDuration()); }
 
   // Like Receive, but returns nullopt at `deadline`.
   std::optional<T> ReceiveUntil(TimePoint deadline) {
-    std::unique_lock lock(mutex_);
-    not_empty_.wait_until(lock, deadline, [this] { return closed_ || !messages_.empty(); });
-    return TakeLocked(lock);
+    return ReceiveWithin(absl::FromChrono(deadline - TimePoint::clock::now()));
   }
 
   // Refuses new messages and wakes all waiting threads; queued messages can still be received.
   void Close() {
-    {
-      std::lock_guard lock(mutex_);
-      closed_ = true;
-    }
-    not_empty_.notify_all();
-    not_full_.notify_all();
+    MutexLock lock(&mutex_);
+    closed_ = true;
   }
 
  private:
-  std::optional<T> TakeLocked(std::unique_lock<std::mutex>& lock) {
+  std::optional<T> ReceiveWithin(absl::Duration timeout) {
+    const auto is_settled = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return closed_ || !messages_.empty();
+    };
+    MutexLock lock(&mutex_);
+    mutex_.AwaitWithTimeout(absl::Condition(&is_settled), timeout);
     if (messages_.empty()) return std::nullopt;
     std::optional<T> message(std::move(messages_.front()));
     messages_.pop_front();
-    lock.unlock();
-    not_full_.notify_one();
     return message;
   }
 
   const std::size_t capacity_;
-  std::mutex mutex_;
-  std::condition_variable not_empty_;
-  std::condition_variable not_full_;
-  std::deque<T> messages_;
-  bool closed_ = false;
+  Mutex mutex_;
+  std::deque<T> messages_ ABSL_GUARDED_BY(mutex_);
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace torpor

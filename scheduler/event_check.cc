@@ -114,7 +114,7 @@ class Objection {
 
 }  // namespace
 
-std::string WhatIsWrong(const Options& options) {
+std::string WhatIsWrong(const SchedulerOptions& options) {
   for (const Duration duration :
        {options.implicit_quantum_for_request, options.implicit_quantum, options.idle_write_back}) {
     if (!IsDuration(duration)) return "an option is no duration";

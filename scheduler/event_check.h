@@ -9,7 +9,7 @@
 namespace torpor::scheduler {
 
 // Returns what is wrong in words; empty if the scheduler accepts the argument.
-std::string WhatIsWrong(const Options& options);
+std::string WhatIsWrong(const SchedulerOptions& options);
 std::string WhatIsWrong(const Event& event, TimePoint when, const NodeState& node);
 
 }  // namespace torpor::scheduler

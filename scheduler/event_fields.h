@@ -99,7 +99,7 @@ constexpr std::string_view WordOf(Enum value) {
 template <typename Self, typename T>
 concept Of = std::same_as<std::remove_const_t<Self>, T>;
 
-template <Of<Options> Self, typename Visit>
+template <Of<SchedulerOptions> Self, typename Visit>
 void VisitFields(Self& options, const Visit& visit) {
   visit("implicit_quantum_for_request", options.implicit_quantum_for_request);
   visit("implicit_quantum", options.implicit_quantum);

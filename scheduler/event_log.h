@@ -14,7 +14,7 @@ namespace torpor::scheduler {
 struct EventLogHeader {
   std::string policy;  // of SetupNames
   std::uint64_t seed = 0;
-  Options options{};
+  SchedulerOptions options{};
 };
 
 std::string Encode(const EventLogHeader& header);

@@ -79,7 +79,7 @@ class InterferenceAwarePlacement final : public PlacementPolicy {
     for (const auto& [id, neighbour] : node.gpus) {
       const bool shares_a_switch = gpu.pcie_switch && neighbour.pcie_switch == gpu.pcie_switch;
       if (id == gpu.id || !shares_a_switch || !neighbour.loading) continue;
-      const Function& function = node.FunctionOf(node.instances.at(neighbour.loading));
+      const FunctionState& function = node.FunctionOf(node.instances.at(neighbour.loading));
       worst = std::max(worst, function.run_times.is_heavy() ? kHeavy : kLight);
     }
     return worst;

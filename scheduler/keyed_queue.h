@@ -46,7 +46,7 @@ class KeyedQueue final : public QueuePolicy {
     return key_of_(a, node) < key_of_(b, node);
   }
 
-  bool IsBeyondRescue(const Function& function) const override {
+  bool IsBeyondRescue(const FunctionState& function) const override {
     if constexpr (requires { key_of_.IsBeyondRescue(function); }) {
       return key_of_.IsBeyondRescue(function);
     }

@@ -8,7 +8,7 @@ namespace {
 struct LatestStartKey {
   LatestStartOptions options;
 
-  bool IsBeyondRescue(const Function& function) const {
+  bool IsBeyondRescue(const FunctionState& function) const {
     return function.required_count() > options.rescue_limit;
   }
 

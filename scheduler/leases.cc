@@ -172,7 +172,7 @@ void Leases::TakeBack(RequestId id) {
 
 void Leases::LearnRunTime(const Instance& lead) {
   if (!lead.tenancy.run_since) return;
-  Function& function = node_.functions.at(lead.function);
+  FunctionState& function = node_.functions.at(lead.function);
   RecentMedian& time = function.run_times.of(lead.tenancy.image_source);
   const std::optional<Duration> before = time.value();
   time.Add(outbox_.now() - *lead.tenancy.run_since);

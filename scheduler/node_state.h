@@ -80,7 +80,7 @@ struct Tenant {
   double weight = 1;
 };
 
-struct Function {
+struct FunctionState {
   FunctionId id;
   TenantId tenant;
   Objective objective;
@@ -245,12 +245,12 @@ struct Gpu {
 
 struct NodeState {
   std::map<GpuIndex, Gpu> gpus;
-  std::unordered_map<FunctionId, Function> functions;
+  std::unordered_map<FunctionId, FunctionState> functions;
   std::unordered_map<TenantId, Tenant> tenants;
   std::unordered_map<InstanceId, Instance> instances;
   std::unordered_map<RequestId, Request> requests;  // waiting, in flight, or lost
 
-  const Function& FunctionOf(const Instance& instance) const {
+  const FunctionState& FunctionOf(const Instance& instance) const {
     return functions.at(instance.function);
   }
   double WeightOf(TenantId tenant) const {

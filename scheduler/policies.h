@@ -48,10 +48,10 @@ class QueuePolicy {
   // The function's record has changed: a request is over, older outcomes no longer count, or the
   // objective is new. `in_time`: whether the request was answered within the deadline; nullopt if
   // no request is over.
-  virtual void OnOutcome(const Function& /*function*/, std::optional<bool> /*in_time*/,
+  virtual void OnOutcome(const FunctionState& /*function*/, std::optional<bool> /*in_time*/,
                          TimePoint /*now*/) {}
   // The function, without a waiting instance, is about to change: drops all that is kept of it.
-  virtual void Forget(const Function& /*function*/) {}
+  virtual void Forget(const FunctionState& /*function*/) {}
 
   // After Remove, the instance has a GPU for each shard; runs another request there; has given the
   // GPUs back.
@@ -60,10 +60,10 @@ class QueuePolicy {
   virtual void OnReleased(const Instance& /*instance*/, const NodeState&, TimePoint /*now*/) {}
 
   // Whether the function's requests are served last because the objective is out of reach.
-  virtual bool IsBeyondRescue(const Function& /*function*/) const { return false; }
+  virtual bool IsBeyondRescue(const FunctionState& /*function*/) const { return false; }
 
   // Returns nullopt unless the queue orders by required request count.
-  virtual std::optional<Standing> StandingOf(const Function& /*function*/) const {
+  virtual std::optional<Standing> StandingOf(const FunctionState& /*function*/) const {
     return std::nullopt;
   }
 };

@@ -64,7 +64,7 @@ void RequestQueue::Reorder(const Instance& instance) {
   if (instance.queued_as) policy_.Update(instance, node_);
 }
 
-void RequestQueue::Reorder(const Function& function) {
+void RequestQueue::Reorder(const FunctionState& function) {
   for (const InstanceId id : function.instances) Reorder(node_.instances.at(id));
 }
 
@@ -75,7 +75,7 @@ void RequestQueue::Bind(Instance& instance, std::optional<GpuIndex> gpu) {
   if (instance.queued_as) policy_.Add(instance, node_, outbox_.now());
 }
 
-void RequestQueue::Change(Function& function, const std::function<void()>& change) {
+void RequestQueue::Change(FunctionState& function, const std::function<void()>& change) {
   std::vector<const Instance*> queued;
   for (const InstanceId id : function.instances) {
     const Instance& instance = node_.instances.at(id);
@@ -108,7 +108,7 @@ void RequestQueue::TakeFromSibling(Instance& lead) {
 
 void RequestQueue::Count(const Request& request, bool in_time) {
   if (request.is_implicit) return;
-  Function& function = node_.functions.at(node_.instances.at(request.instance).function);
+  FunctionState& function = node_.functions.at(node_.instances.at(request.instance).function);
   ++function.finished;
   if (in_time) ++function.in_time;
   function.recent.Add(in_time, outbox_.now());
@@ -121,7 +121,7 @@ void RequestQueue::Count(const Request& request, bool in_time) {
 
 void RequestQueue::ForgetOutcomes() {
   while (!outcome_ends_.empty() && outcome_ends_.begin()->first <= outbox_.now()) {
-    Function& function = node_.functions.at(outcome_ends_.begin()->second);
+    FunctionState& function = node_.functions.at(outcome_ends_.begin()->second);
     outcome_ends_.erase(outcome_ends_.begin());
     function.recent.Forget(outbox_.now());
     const std::optional<TimePoint> next = function.recent.next_end();

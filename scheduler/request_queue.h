@@ -41,11 +41,11 @@ class RequestQueue {
   void Update(Instance& lead);
   // To be called after a change of the image's copies or of known run times.
   void Reorder(const Instance& instance);
-  void Reorder(const Function& function);
+  void Reorder(const FunctionState& function);
   // Binds the instance to `gpu`, or unbinds it.
   void Bind(Instance& instance, std::optional<GpuIndex> gpu);
   // Calls `change` while no instance of the function is in the queue.
-  void Change(Function& function, const std::function<void()>& change);
+  void Change(FunctionState& function, const std::function<void()>& change);
 
   // Counts an explicit request that is over.
   void Count(const Request& request, bool in_time);

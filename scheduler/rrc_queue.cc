@@ -17,7 +17,7 @@ constexpr double kCountUnit = 1e6;
 // Far more than any function has requests; sums over a hundred thousand functions do not overflow.
 constexpr double kMaxRequired = 1e7;
 
-Count RequiredCount(const Function& function) {
+Count RequiredCount(const FunctionState& function) {
   const double count = std::clamp(function.required_count(), -kMaxRequired, kMaxRequired);
   return std::llround(count * kCountUnit);
 }
@@ -188,7 +188,8 @@ class RrcQueue final : public QueuePolicy {
     return rank(a) < rank(b);
   }
 
-  void OnOutcome(const Function& function, std::optional<bool> in_time, TimePoint now) override {
+  void OnOutcome(const FunctionState& function, std::optional<bool> in_time,
+                 TimePoint now) override {
     Entry& entry = EntryOf(function);
     if (in_time) {
       alpha_->OnOutcome(entry.record, function.objective.percentile, *in_time, now);
@@ -205,7 +206,7 @@ class RrcQueue final : public QueuePolicy {
     Recut();
   }
 
-  void Forget(const Function& function) override {
+  void Forget(const FunctionState& function) override {
     const auto entry = entries_.find(function.id);
     if (entry == entries_.end()) return;
     alpha_->Forget(entry->second.record);
@@ -214,7 +215,7 @@ class RrcQueue final : public QueuePolicy {
     Recut();
   }
 
-  std::optional<Standing> StandingOf(const Function& function) const override {
+  std::optional<Standing> StandingOf(const FunctionState& function) const override {
     const auto entry = entries_.find(function.id);
     if (entry == entries_.end()) return Standing{.alpha = alpha_->value()};
     return Standing{.required_count = static_cast<double>(entry->second.key.first) / kCountUnit,
@@ -240,7 +241,7 @@ class RrcQueue final : public QueuePolicy {
     std::vector<Place> waiting;
   };
 
-  Entry& EntryOf(const Function& function) {
+  Entry& EntryOf(const FunctionState& function) {
     const auto [found, is_new] = entries_.try_emplace(function.id);
     Entry& entry = found->second;
     if (is_new) {

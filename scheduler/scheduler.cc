@@ -7,7 +7,7 @@
 // What each event means for the parts.
 namespace torpor::scheduler {
 
-Scheduler::Scheduler(Policies policies, Options options)
+Scheduler::Scheduler(Policies policies, SchedulerOptions options)
     : policies_(std::move(policies)),
       options_(options),
       queue_(node_, *policies_.queue, *policies_.binding, options_.too_late, outbox_),
@@ -76,7 +76,7 @@ void Scheduler::Handle(const TenantSet& event) {
 }
 
 void Scheduler::Handle(const FunctionSet& event) {
-  Function& function = node_.functions[event.function];
+  FunctionState& function = node_.functions[event.function];
   function.id = event.function;
   queue_.Change(function, [&] {
     if (function.objective != event.objective) function.recent.Clear();
@@ -103,7 +103,7 @@ void Scheduler::Handle(const InstanceAdded& event) {
     secondary.function = lead.function;
     secondary.lead = event.instance;
   }
-  Function& function = node_.functions[lead.function];
+  FunctionState& function = node_.functions[lead.function];
   function.id = lead.function;
   function.instances.push_back(lead.id);
 }
@@ -153,7 +153,7 @@ Request Scheduler::RequestOf(const RequestArrived& event, const Instance& instan
 
 bool Scheduler::IsQueueFull(const Request& request) const {
   if (request.is_implicit) return false;
-  const Function& function = node_.FunctionOf(node_.instances.at(request.instance));
+  const FunctionState& function = node_.FunctionOf(node_.instances.at(request.instance));
   return (function.max_waiting > 0 && function.waiting >= function.max_waiting) ||
          (options_.max_waiting > 0 && waiting() >= options_.max_waiting);
 }
@@ -214,7 +214,7 @@ void Scheduler::OnSwapInFailed(Instance& shard, GpuIndex gpu) {
 void Scheduler::Handle(const ImageArrived& event) {
   const auto gpu = node_.gpus.find(event.gpu);
   if (gpu == node_.gpus.end() || gpu->second.loading != event.instance) return;
-  Function& function = node_.functions.at(node_.instances.at(event.instance).function);
+  FunctionState& function = node_.functions.at(node_.instances.at(event.instance).function);
   function.run_times.transfer.Add(outbox_.now() - gpu->second.loading_since);
   gpu->second.loading = {};
 }

@@ -19,7 +19,7 @@
 
 namespace torpor::scheduler {
 
-struct Options {
+struct SchedulerOptions {
   // How long an implicit lease lasts at least while a request, or another program that wants an
   // implicit lease, waits for the GPU. Without a quantum two programs would swap at every call.
   Duration implicit_quantum_for_request{std::chrono::milliseconds(5)};
@@ -56,7 +56,7 @@ class Scheduler {
   // then asked for a WakeUp; instances further back stand until the next event.
   static constexpr int kMaxPassedOver = 64;
 
-  explicit Scheduler(Policies policies, Options options = {});
+  explicit Scheduler(Policies policies, SchedulerOptions options = {});
   // The parts refer to one another.
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
@@ -124,7 +124,7 @@ class Scheduler {
   void EndChoices();
 
   Policies policies_;
-  const Options options_;
+  const SchedulerOptions options_;
   NodeState node_;
   Outbox outbox_;
   RequestQueue queue_;

@@ -11,7 +11,7 @@ namespace torpor::scheduler {
 // A named choice of policies and options.
 struct Setup {
   Policies policies;
-  Options options;
+  SchedulerOptions options;
 };
 
 // Names of all setups, which docs/scheduling.md describes.

@@ -76,11 +76,12 @@ class SharedQueue final : public QueuePolicy {
     return TagOf(key_of_a, node, now) < TagOf(key_of_b, node, now);
   }
 
-  void OnOutcome(const Function& function, std::optional<bool> in_time, TimePoint now) override {
+  void OnOutcome(const FunctionState& function, std::optional<bool> in_time,
+                 TimePoint now) override {
     LaneAt(KeyOf(function)).queue->OnOutcome(function, in_time, now);
   }
 
-  void Forget(const Function& function) override {
+  void Forget(const FunctionState& function) override {
     const Key key = KeyOf(function);
     const auto level = levels_.find(key.first);
     if (level == levels_.end()) return;
@@ -122,12 +123,12 @@ class SharedQueue final : public QueuePolicy {
     if (key != KeyOf(node.FunctionOf(instance))) DropEmptyLanes(levels_.find(key.first));
   }
 
-  bool IsBeyondRescue(const Function& function) const override {
+  bool IsBeyondRescue(const FunctionState& function) const override {
     const Lane* const lane = FindLane(function);
     return lane && lane->queue->IsBeyondRescue(function);
   }
 
-  std::optional<Standing> StandingOf(const Function& function) const override {
+  std::optional<Standing> StandingOf(const FunctionState& function) const override {
     const Lane* const lane = FindLane(function);
     return lane ? lane->queue->StandingOf(function) : std::nullopt;
   }
@@ -164,7 +165,7 @@ class SharedQueue final : public QueuePolicy {
   };
   using Levels = std::map<int, Level, std::greater<>>;
 
-  static Key KeyOf(const Function& function) { return {function.priority, function.tenant}; }
+  static Key KeyOf(const FunctionState& function) { return {function.priority, function.tenant}; }
 
   static double GpusOf(const Instance& instance) {
     return static_cast<double>(1 + instance.secondary_shards.size());
@@ -181,7 +182,7 @@ class SharedQueue final : public QueuePolicy {
     return lane;
   }
 
-  const Lane* FindLane(const Function& function) const {
+  const Lane* FindLane(const FunctionState& function) const {
     const auto level = levels_.find(function.priority);
     if (level == levels_.end()) return nullptr;
     const auto lane = level->second.lanes.find(function.tenant);

@@ -119,7 +119,7 @@ void Swap(benchmark::State& state, const Model& model, const Way& way) {
   Measured().load_ms["the link's limit"][model.name] = LinkMs(bytes);
 }
 
-// The order in which the encoder has them.
+// Sizes of the tensors, in the order of the encoder.
 std::vector<Bytes> TensorsOf(const Shape& shape) {
   const auto at = examples::encoder::MakeWeights(shape).at;
   std::vector<Bytes> tensors;

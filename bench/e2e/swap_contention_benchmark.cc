@@ -131,7 +131,7 @@ class Node {
   std::unique_ptr<emulator::ModelAccount> account_;
 };
 
-// One for all benchmarks: starting it takes longer than they do.
+// Shared by all benchmarks: a node takes longer to start than a benchmark to run.
 std::unique_ptr<Node>& TheNode() {
   static std::unique_ptr<Node> node;
   if (node == nullptr) node = std::make_unique<Node>();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <new>
 
+#include "base/try.h"
 #include "client_shim/core/call_tracer.h"
 #include "client_shim/core/client_core.h"
 #include "client_shim/cudart/driver_seam.h"
@@ -52,7 +53,7 @@ template <typename Body>
 CUresult Initialized(Body&& body, const char* name = __builtin_FUNCTION()) noexcept {
   return Always(
       [&]() -> CUresult {
-        if (const CUresult state = CheckInitialized(); state != CUDA_SUCCESS) return state;
+        TORPOR_TRY(CheckInitialized());
         return ToCuResult(body());
       },
       name);
@@ -63,7 +64,7 @@ template <typename Body>
 CUresult InContext(Body&& body, const char* name = __builtin_FUNCTION()) noexcept {
   return Always(
       [&]() -> CUresult {
-        if (const CUresult state = CheckContext(); state != CUDA_SUCCESS) return state;
+        TORPOR_TRY(CheckContext());
         return ToCuResult(body());
       },
       name);

@@ -47,7 +47,8 @@ void CUDART_CB RunCallback(cudaStream_t stream, cudaError_t state, void* data) {
 
 }  // namespace
 
-CUresult Launch(CUfunction function, const LaunchShape& shape, void** parameters, void** extra) {
+CUresult Launch(CUfunction function, const LaunchDimensions& shape, void** parameters,
+                void** extra) {
   if (!function) return CUDA_ERROR_INVALID_HANDLE;
   const auto run = [&](void** arguments) {
     const auto launch =

@@ -6,7 +6,7 @@
 namespace torpor::shim {
 
 // The grid and the blocks of a launch, and the stream of the launch.
-struct LaunchShape {
+struct LaunchDimensions {
   dim3 grid;
   dim3 block;
   unsigned shared_bytes = 0;
@@ -16,7 +16,8 @@ struct LaunchShape {
 
 // Launches a kernel on the shape's stream. `parameters` points to each argument; if null, `extra`
 // names a buffer with the packed arguments. Both together are CUDA_ERROR_INVALID_VALUE.
-CUresult Launch(CUfunction function, const LaunchShape& shape, void** parameters, void** extra);
+CUresult Launch(CUfunction function, const LaunchDimensions& shape, void** parameters,
+                void** extra);
 
 // As Launch, with attributes such as clusters. Stream 0 of the configuration stands for
 // `default_stream`.

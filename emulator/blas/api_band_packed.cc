@@ -9,14 +9,14 @@ namespace {
 
 // The stored half of an n x n matrix, column after column.
 template <typename T>
-Extent Packed(T* a, int n) {
+AccessExtent Packed(T* a, int n) {
   const auto elements = n < 0 ? 0 : std::int64_t{n} * (std::int64_t{n} + 1) / 2;
   return VectorExtent(a, elements, 1, sizeof(T), !std::is_const_v<T>);
 }
 
 // The diagonals of a band matrix with n columns, `beside` of them next to the main diagonal.
 template <typename T>
-Extent Diagonals(const T* a, std::int64_t beside, int n, int lda) {
+AccessExtent Diagonals(const T* a, std::int64_t beside, int n, int lda) {
   return MatrixExtent(a, beside + 1, n, lda, sizeof(T), false);
 }
 
@@ -54,7 +54,7 @@ cublasStatus_t Gbmv(cublasHandle_t handle, cublasOperation_t op, int m, int n, i
 // y = alpha A x + beta y, computed by `call`; `matrix` is the extent of A.
 template <typename T, typename Call>
 cublasStatus_t TimesVector(cublasHandle_t handle, bool valid, int n, const T* alpha,
-                           const Extent& matrix, const T* x, int incx, const T* beta, T* y,
+                           const AccessExtent& matrix, const T* x, int incx, const T* beta, T* y,
                            int incy, Call call) {
   return WithHandle(handle, [&](cublasContext& context) {
     if (!valid || n < 0 || incx == 0 || incy == 0 || alpha == nullptr || beta == nullptr) {
@@ -117,7 +117,8 @@ cublasStatus_t Hpmv(cublasHandle_t handle, cublasFillMode_t fill, int n, const T
 // Queues `call`, an update of the packed half `a`; `alpha` is of type S.
 template <typename S, typename T, typename Call>
 cublasStatus_t UpdatePacked(cublasHandle_t handle, cublasFillMode_t fill, int n, const S* alpha,
-                            const Extent& x, const Extent& y, T* a, bool steps, Call call) {
+                            const AccessExtent& x, const AccessExtent& y, T* a, bool steps,
+                            Call call) {
   return WithHandle(handle, [&](cublasContext& context) {
     if (!IsValid(fill) || n < 0 || !steps || alpha == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
     if (n == 0) return CUBLAS_STATUS_SUCCESS;
@@ -169,8 +170,8 @@ cublasStatus_t Hpr2(cublasHandle_t handle, cublasFillMode_t fill, int n, const T
 
 // Queues `call`, which replaces x by A x or by the solution of A z = x; `matrix` is A's extent.
 template <typename T, typename Call>
-cublasStatus_t Triangular(cublasHandle_t handle, bool valid, int n, const Extent& matrix, T* x,
-                          int incx, Call call) {
+cublasStatus_t Triangular(cublasHandle_t handle, bool valid, int n, const AccessExtent& matrix,
+                          T* x, int incx, Call call) {
   return WithHandle(handle, [&](cublasContext& context) {
     if (!valid || n < 0 || incx == 0) return CUBLAS_STATUS_INVALID_VALUE;
     if (n == 0) return CUBLAS_STATUS_SUCCESS;

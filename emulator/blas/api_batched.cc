@@ -229,7 +229,7 @@ cublasStatus_t GetrfBatched(cublasHandle_t handle, int n, T* const* a, int lda, 
     }
     return Enqueue(context,
                    {WrittenVector(info, count, 1),
-                    pivots == nullptr ? Extent{} : WrittenMatrix(pivots, n, count, n)},
+                    pivots == nullptr ? AccessExtent{} : WrittenMatrix(pivots, n, count, n)},
                    [=] {
                      for (std::size_t i = 0; i < matrices.size(); ++i) {
                        info[i] = Factorize(n, matrices[i], lda, Nth(pivots, i, n));
@@ -255,16 +255,17 @@ cublasStatus_t GetrsBatched(cublasHandle_t handle, cublasOperation_t op, int n, 
         !ReadTable(context, b, count, MatrixOf<T>(n, columns, ldb), sides)) {
       return CUBLAS_STATUS_EXECUTION_FAILED;
     }
-    return Enqueue(context, {pivots == nullptr ? Extent{} : ReadMatrix(pivots, n, count, n)}, [=] {
-      const char trans = op == CUBLAS_OP_N ? 'N' : op == CUBLAS_OP_T ? 'T' : 'C';
-      for (std::size_t i = 0; i < factors.size(); ++i) {
-        const std::vector<int> own = ReadPivots(n, Nth(pivots, i, n));
-        if (own.empty()) continue;
-        int ignored = 0;
-        Lapack<T>::getrs(&trans, &n, &columns, factors[i], &lda, own.data(), sides[i], &ldb,
-                         &ignored, 1);
-      }
-    });
+    return Enqueue(context, {pivots == nullptr ? AccessExtent{} : ReadMatrix(pivots, n, count, n)},
+                   [=] {
+                     const char trans = op == CUBLAS_OP_N ? 'N' : op == CUBLAS_OP_T ? 'T' : 'C';
+                     for (std::size_t i = 0; i < factors.size(); ++i) {
+                       const std::vector<int> own = ReadPivots(n, Nth(pivots, i, n));
+                       if (own.empty()) continue;
+                       int ignored = 0;
+                       Lapack<T>::getrs(&trans, &n, &columns, factors[i], &lda, own.data(),
+                                        sides[i], &ldb, &ignored, 1);
+                     }
+                   });
   });
 }
 
@@ -285,7 +286,7 @@ cublasStatus_t GetriBatched(cublasHandle_t handle, int n, const T* const* a, int
     }
     return Enqueue(context,
                    {WrittenVector(info, count, 1),
-                    pivots == nullptr ? Extent{} : ReadMatrix(pivots, n, count, n)},
+                    pivots == nullptr ? AccessExtent{} : ReadMatrix(pivots, n, count, n)},
                    [=] {
                      for (std::size_t i = 0; i < factors.size(); ++i) {
                        constexpr int kWrongPivots = -5;  // the number of the parameter
@@ -371,7 +372,8 @@ cublasStatus_t GelsBatched(cublasHandle_t handle, cublasOperation_t op, int m, i
       return CUBLAS_STATUS_EXECUTION_FAILED;
     }
     return Enqueue(
-        context, {device_infos == nullptr ? Extent{} : WrittenVector(device_infos, count, 1)}, [=] {
+        context, {device_infos == nullptr ? AccessExtent{} : WrittenVector(device_infos, count, 1)},
+        [=] {
           const int room = Workspace(std::max(n, columns), n + 1);
           std::vector<T> work(static_cast<std::size_t>(room));
           for (std::size_t i = 0; i < matrices.size(); ++i) {

@@ -19,7 +19,7 @@ bool AreKnown(std::initializer_list<cudaDataType> types) {
                      [](cudaDataType type) { return ElementBytes(type) != 0; });
 }
 
-Extent VectorOf(const void* x, int n, int increment, cudaDataType type, bool written) {
+AccessExtent VectorOf(const void* x, int n, int increment, cudaDataType type, bool written) {
   return VectorExtent(x, n, increment, ElementBytes(type), written);
 }
 
@@ -45,7 +45,9 @@ class MixedScalar {
         value_(device_ == nullptr ? LoadElement(pointer, 0, type) : Wide()) {}
 
   Wide value() const { return device_ != nullptr ? LoadElement(device_, 0, type_) : value_; }
-  Extent extent() const { return {device_, device_ != nullptr ? ElementBytes(type_) : 0, false}; }
+  AccessExtent extent() const {
+    return {device_, device_ != nullptr ? ElementBytes(type_) : 0, false};
+  }
 
  private:
   const void* device_;
@@ -90,7 +92,7 @@ cublasStatus_t ScalEx(cublasHandle_t handle, int n, const void* alpha, cudaDataT
 
 // As Reduce, for a result of any type.
 template <typename Compute>
-cublasStatus_t ReduceMixed(cublasHandle_t handle, std::initializer_list<Extent> inputs,
+cublasStatus_t ReduceMixed(cublasHandle_t handle, std::initializer_list<AccessExtent> inputs,
                            void* result, cudaDataType result_type, Compute compute) {
   switch (result_type) {
     case CUDA_C_64F:

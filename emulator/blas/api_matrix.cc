@@ -270,8 +270,8 @@ cublasStatus_t Geam(cublasHandle_t handle, cublasOperation_t op_a, cublasOperati
     const bool uses_b = context.pointer_mode == CUBLAS_POINTER_MODE_DEVICE || *beta != T{};
     return Enqueue(context,
                    {first.extent(), second.extent(),
-                    uses_a ? ReadMatrix(a, a_rows, m + n - a_rows, lda) : Extent{},
-                    uses_b ? ReadMatrix(b, b_rows, m + n - b_rows, ldb) : Extent{},
+                    uses_a ? ReadMatrix(a, a_rows, m + n - a_rows, lda) : AccessExtent{},
+                    uses_b ? ReadMatrix(b, b_rows, m + n - b_rows, ldb) : AccessExtent{},
                     WrittenMatrix(c, m, n, ldc)},
                    [=] {
                      const T x = first.value();

@@ -130,7 +130,8 @@ cublasStatus_t Hemv(cublasHandle_t handle, cublasFillMode_t fill, int n, const T
 // Queues `call`, an update of the stored half of a symmetric or Hermitian A; `alpha` is of type S.
 template <typename S, typename T, typename Call>
 cublasStatus_t UpdateHalf(cublasHandle_t handle, cublasFillMode_t fill, int n, const S* alpha,
-                          const Extent& x, const Extent& y, T* a, int lda, bool steps, Call call) {
+                          const AccessExtent& x, const AccessExtent& y, T* a, int lda, bool steps,
+                          Call call) {
   return WithHandle(handle, [&](cublasContext& context) {
     if (!IsValid(fill) || n < 0 || !IsLeading(lda, n) || !steps || alpha == nullptr) {
       return CUBLAS_STATUS_INVALID_VALUE;

@@ -149,9 +149,10 @@ cublasStatus_t Rot(cublasHandle_t handle, int n, T* x, int incx, T* y, int incy,
 
 // Runs `work` on in-out scalars: at once in host pointer mode, else in stream order.
 template <typename Work>
-cublasStatus_t OnScalars(cublasHandle_t handle, std::initializer_list<Extent> scalars, Work work) {
+cublasStatus_t OnScalars(cublasHandle_t handle, std::initializer_list<AccessExtent> scalars,
+                         Work work) {
   return WithHandle(handle, [&](cublasContext& context) {
-    for (const Extent& scalar : scalars) {
+    for (const AccessExtent& scalar : scalars) {
       if (scalar.address == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
     }
     if (context.pointer_mode == CUBLAS_POINTER_MODE_DEVICE) return Enqueue(context, scalars, work);

@@ -120,19 +120,19 @@ inline CBLAS_SIDE ToCblas(cublasSideMode_t side) {
 // Extents of vectors and column-major matrices of T, with increments and leading dimensions in
 // elements.
 template <typename T>
-Extent ReadVector(const T* x, int n, int increment) {
+AccessExtent ReadVector(const T* x, int n, int increment) {
   return VectorExtent(x, n, increment, sizeof(T), false);
 }
 template <typename T>
-Extent WrittenVector(T* x, int n, int increment) {
+AccessExtent WrittenVector(T* x, int n, int increment) {
   return VectorExtent(x, n, increment, sizeof(T), true);
 }
 template <typename T>
-Extent ReadMatrix(const T* a, int rows, int columns, int leading) {
+AccessExtent ReadMatrix(const T* a, int rows, int columns, int leading) {
   return MatrixExtent(a, rows, columns, leading, sizeof(T), false);
 }
 template <typename T>
-Extent WrittenMatrix(T* a, int rows, int columns, int leading) {
+AccessExtent WrittenMatrix(T* a, int rows, int columns, int leading) {
   return MatrixExtent(a, rows, columns, leading, sizeof(T), true);
 }
 

@@ -72,7 +72,9 @@ class GemmScalar {
   std::complex<double> value() const {
     return device_ != nullptr ? LoadElement(device_, 0, type_) : value_;
   }
-  Extent extent() const { return {device_, device_ != nullptr ? ElementBytes(type_) : 0, false}; }
+  AccessExtent extent() const {
+    return {device_, device_ != nullptr ? ElementBytes(type_) : 0, false};
+  }
 
  private:
   const cudaDataType type_;
@@ -92,10 +94,12 @@ void RunAs(const GemmProblem& p, const Product& product, std::complex<double> al
            std::complex<double> beta) {
   const bool plain_a = p.op_a == CUBLAS_OP_N;
   const bool plain_b = p.op_b == CUBLAS_OP_N;
-  const Operand<T> a(product.a, p.a_type, plain_a ? p.m : p.k, plain_a ? p.k : p.m, p.lda, true);
-  const Operand<T> b(product.b, p.b_type, plain_b ? p.k : p.n, plain_b ? p.n : p.k, p.ldb, true);
+  const MatrixOperand<T> a(product.a, p.a_type, plain_a ? p.m : p.k, plain_a ? p.k : p.m, p.lda,
+                           true);
+  const MatrixOperand<T> b(product.b, p.b_type, plain_b ? p.k : p.n, plain_b ? p.n : p.k, p.ldb,
+                           true);
   // With beta zero, NaN in C must not count.
-  Operand<T> c(product.c, p.c_type, p.m, p.n, p.ldc, beta != 0.0);
+  MatrixOperand<T> c(product.c, p.c_type, p.m, p.n, p.ldc, beta != 0.0);
   const T factor = To<T>(alpha);
   const T addend = To<T>(beta);
   OpenBlas<T>::gemm(CblasColMajor, ToCblas(p.op_a), ToCblas(p.op_b), static_cast<int>(p.m),
@@ -136,9 +140,9 @@ cublasStatus_t Validate(const GemmProblem& p) {
 
 // The memory of the matrices of a product, or of all products of a strided batch.
 struct Extents {
-  Extent a;
-  Extent b;
-  Extent c;
+  AccessExtent a;
+  AccessExtent b;
+  AccessExtent c;
 };
 
 Extents ExtentsOf(const GemmProblem& p, const Product& product, std::int64_t count) {
@@ -184,8 +188,8 @@ cublasStatus_t GemmBatched(const cublasContext& handle, const GemmProblem& p, co
   const GemmScalar alpha(handle, p.alpha, *ScaleType(p));
   const GemmScalar beta(handle, p.beta, *ScaleType(p));
   const std::uint64_t table = static_cast<std::uint64_t>(p.count) * sizeof(void*);
-  for (const Extent& extent :
-       {Extent{a, table, false}, Extent{b, table, false}, Extent{c, table, false}}) {
+  for (const AccessExtent& extent : {AccessExtent{a, table, false}, AccessExtent{b, table, false},
+                                     AccessExtent{c, table, false}}) {
     if (!Accessible(handle, extent)) return CUBLAS_STATUS_EXECUTION_FAILED;
   }
   // A host function may not call the driver, so the matrices are checked before queueing. By then

@@ -24,11 +24,12 @@ struct cublasContext {
 namespace torpor::emulator {
 
 // The functions of stream_work.h, for a handle.
-inline bool Accessible(const cublasContext& handle, const Extent& extent) {
+inline bool Accessible(const cublasContext& handle, const AccessExtent& extent) {
   return Accessible(*handle.driver, extent);
 }
 
-inline cublasStatus_t Enqueue(const cublasContext& handle, std::initializer_list<Extent> extents,
+inline cublasStatus_t Enqueue(const cublasContext& handle,
+                              std::initializer_list<AccessExtent> extents,
                               std::function<void()> work) {
   return QueueWork(*handle.driver, handle.stream, {extents.begin(), extents.size()},
                    std::move(work))
@@ -46,7 +47,7 @@ class Scalar {
         value_(device_ == nullptr && pointer != nullptr ? *pointer : T{}) {}
 
   T value() const { return device_ != nullptr ? *device_ : value_; }
-  Extent extent() const { return {device_, device_ != nullptr ? sizeof(T) : 0, false}; }
+  AccessExtent extent() const { return {device_, device_ != nullptr ? sizeof(T) : 0, false}; }
 
  private:
   const T* device_;

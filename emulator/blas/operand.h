@@ -15,11 +15,11 @@ namespace torpor::emulator {
 // A column-major matrix of type T: the stored matrix itself, or a dense copy if the stored type
 // differs. The stored matrix must outlive the operand.
 template <typename T>
-class Operand {
+class MatrixOperand {
  public:
   // If `is_read`, a copy starts with the elements of the matrix; otherwise with zeros.
-  Operand(const void* stored, cudaDataType type, std::int64_t rows, std::int64_t columns,
-          std::int64_t leading, bool is_read)
+  MatrixOperand(const void* stored, cudaDataType type, std::int64_t rows, std::int64_t columns,
+                std::int64_t leading, bool is_read)
       : stored_(stored), type_(type), rows_(rows), columns_(columns), leading_(leading) {
     if (type == kDataTypeOf<T>) return;
     copy_.resize(static_cast<std::size_t>(rows * columns));

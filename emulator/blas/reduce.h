@@ -11,15 +11,15 @@ namespace torpor::emulator {
 // Runs a function with one result, `compute()`. In device pointer mode the result is written in
 // stream order; in host pointer mode the call waits. `inputs` are checked first.
 template <typename R, typename Compute>
-cublasStatus_t Reduce(cublasHandle_t handle, std::initializer_list<Extent> inputs, R* result,
+cublasStatus_t Reduce(cublasHandle_t handle, std::initializer_list<AccessExtent> inputs, R* result,
                       Compute compute) {
   return WithHandle(handle, [&](cublasContext& context) {
     if (result == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-    for (const Extent& input : inputs) {
+    for (const AccessExtent& input : inputs) {
       if (!Accessible(context, input)) return CUBLAS_STATUS_EXECUTION_FAILED;
     }
     const bool to_device = context.pointer_mode == CUBLAS_POINTER_MODE_DEVICE;
-    const Extent output{result, to_device ? sizeof(R) : 0, true};
+    const AccessExtent output{result, to_device ? sizeof(R) : 0, true};
     const auto queued = Enqueue(context, {output}, [=] { *result = compute(); });
     if (queued != CUBLAS_STATUS_SUCCESS || to_device) return queued;
     return context.driver->stream_synchronize(context.stream) == CUDA_SUCCESS

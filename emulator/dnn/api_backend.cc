@@ -31,7 +31,7 @@ cudnnStatus_t QueueExecution(const cudnnContext& context, const DnnExecution& ex
   // The descriptors may be destroyed before the work runs.
   const std::shared_ptr<const DnnBackendGraph> graph = execution.plan->graph;
   const DnnGraph& value = graph->graph;
-  std::vector<Extent> extents;
+  std::vector<AccessExtent> extents;
   std::vector<void*> addresses;
   extents.reserve(value.tensors.size());
   addresses.reserve(value.tensors.size());

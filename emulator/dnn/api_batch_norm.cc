@@ -99,8 +99,8 @@ void Update(const DnnTensor& shape, void* running, const std::vector<T>& now, do
 }
 
 // An optional output: no extent if the program passed null.
-Extent MaybeWritten(const DnnTensor& tensor, const void* data) {
-  return data == nullptr ? Extent() : WrittenExtent(tensor, data);
+AccessExtent MaybeWritten(const DnnTensor& tensor, const void* data) {
+  return data == nullptr ? AccessExtent() : WrittenExtent(tensor, data);
 }
 
 }  // namespace
@@ -241,7 +241,7 @@ cudnnStatus_t cudnnBatchNormalizationBackward(
       });
     };
     const auto saved = [&](const void* statistic) {
-      return statistic == nullptr ? Extent() : ReadExtent(each, statistic);
+      return statistic == nullptr ? AccessExtent() : ReadExtent(each, statistic);
     };
     return Queue(context,
                  {ReadExtent(xs, x), ReadExtent(dys, dy), WrittenExtent(dxs, dx),

@@ -138,7 +138,7 @@ cudnnStatus_t cudnnConvolutionBiasActivationForward(
     };
     return Queue(context,
                  {ReadExtent(s.x, x), ReadExtent(filter, w), ReadExtent(biases, bias),
-                  scales.beta == 0 ? Extent() : ReadExtent(added, z), WrittenExtent(s.y, y)},
+                  scales.beta == 0 ? AccessExtent() : ReadExtent(added, z), WrittenExtent(s.y, y)},
                  work);
   });
 }

@@ -121,10 +121,10 @@ cudnnStatus_t Check(const char* function, const DnnRnnShapes& s, const Arguments
 std::uint64_t StatesBytes(const DnnTensor& shape, const void* data) {
   return data == nullptr || shape.rank == 0 ? 0 : DnnBytes(shape);
 }
-Extent ReadStates(const DnnTensor& shape, const void* data) {
+AccessExtent ReadStates(const DnnTensor& shape, const void* data) {
   return {data, StatesBytes(shape, data), false};
 }
-Extent WrittenStates(const DnnTensor& shape, const void* data) {
+AccessExtent WrittenStates(const DnnTensor& shape, const void* data) {
   return {data, StatesBytes(shape, data), true};
 }
 

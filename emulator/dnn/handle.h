@@ -67,7 +67,7 @@ struct Blend {
 };
 
 // Queues `work` on the handle's stream after checking that the device may touch all `extents`.
-inline cudnnStatus_t Queue(const cudnnContext& context, std::initializer_list<Extent> extents,
+inline cudnnStatus_t Queue(const cudnnContext& context, std::initializer_list<AccessExtent> extents,
                            std::function<void()> work) {
   const bool queued = QueueWork(*context.driver, context.stream, {extents.begin(), extents.size()},
                                 std::move(work));

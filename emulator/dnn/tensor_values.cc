@@ -164,10 +164,10 @@ template std::vector<double> LoadTensor(const DnnTensor&, const void*);
 template void StoreTensor(const DnnTensor&, void*, const std::vector<float>&, double, double);
 template void StoreTensor(const DnnTensor&, void*, const std::vector<double>&, double, double);
 
-Extent ReadExtent(const DnnTensor& tensor, const void* data) {
+AccessExtent ReadExtent(const DnnTensor& tensor, const void* data) {
   return {data, DnnBytes(tensor), false};
 }
-Extent WrittenExtent(const DnnTensor& tensor, const void* data) {
+AccessExtent WrittenExtent(const DnnTensor& tensor, const void* data) {
   return {data, DnnBytes(tensor), true};
 }
 

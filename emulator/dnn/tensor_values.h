@@ -28,8 +28,8 @@ void StoreTensor(const DnnTensor& tensor, void* data, const std::vector<T>& valu
                  double alpha = 1, double beta = 0);
 
 // The memory that a call reads or writes, from the first to the last element.
-Extent ReadExtent(const DnnTensor& tensor, const void* data);
-Extent WrittenExtent(const DnnTensor& tensor, const void* data);
+AccessExtent ReadExtent(const DnnTensor& tensor, const void* data);
+AccessExtent WrittenExtent(const DnnTensor& tensor, const void* data);
 
 // Enumerates all indices of some dimensions, the last dimension fastest.
 class IndexWalk {

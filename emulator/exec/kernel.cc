@@ -87,7 +87,7 @@ bool Kernel::FindSpins() const {
     for (const ptx::Instruction& instruction : function.instructions) {
       if (instruction.opcode == ptx::Opcode::kNanosleep) return true;
     }
-    for (const ptx::Block& block : ptx::BuildControlFlow(function).blocks) {
+    for (const ptx::BasicBlock& block : ptx::BuildControlFlow(function).blocks) {
       if (block.spins) return true;
     }
   }

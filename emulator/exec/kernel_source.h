@@ -15,7 +15,7 @@ namespace torpor::emulator {
 class KernelSource {
  public:
   // A word of memory that holds an address of memory: where `memory` begins, and `addend`.
-  struct Address {
+  struct LaneAddress {
     std::uint64_t offset = 0;
     std::uint32_t memory = 0;
     std::uint64_t addend = 0;
@@ -26,8 +26,8 @@ class KernelSource {
     Bytes size = 0;
     Bytes align = 1;  // a power of two
     bool constant = false;
-    std::vector<std::byte> initial = {};  // may be shorter than `size`; the rest is zero
-    std::vector<Address> addresses = {};  // all inside `initial`
+    std::vector<std::byte> initial = {};      // may be shorter than `size`; the rest is zero
+    std::vector<LaneAddress> addresses = {};  // all inside `initial`
   };
   // A part of a Memory under a name that users look up.
   struct Variable {

@@ -39,7 +39,7 @@ ExecResult<void> SourceProgram::PlaceMemories() {
 void SourceProgram::InitialiseMemory(const KernelSource::Memory& memory, std::uint64_t address) {
   auto* const bytes = reinterpret_cast<std::byte*>(address);
   std::ranges::copy(memory.initial, bytes);
-  for (const KernelSource::Address& word : memory.addresses) {
+  for (const KernelSource::LaneAddress& word : memory.addresses) {
     const std::uint64_t value = addresses_[word.memory] + word.addend;
     std::memcpy(bytes + word.offset, &value, sizeof value);
   }

@@ -21,16 +21,16 @@ std::uint64_t Magnitude(std::int64_t value) {
 
 }  // namespace
 
-Extent VectorExtent(const void* address, std::int64_t count, std::int64_t stride,
-                    std::size_t element_bytes, bool written) {
+AccessExtent VectorExtent(const void* address, std::int64_t count, std::int64_t stride,
+                          std::size_t element_bytes, bool written) {
   if (count <= 0) return {};
   const std::uint64_t reach = Times(static_cast<std::uint64_t>(count - 1), Magnitude(stride));
   return {address, Times(Plus(reach, 1), element_bytes), written};
 }
 
-Extent MatrixExtent(const void* address, std::int64_t rows, std::int64_t columns,
-                    std::int64_t leading, std::size_t element_bytes, bool written,
-                    std::int64_t batch_stride, std::int64_t count) {
+AccessExtent MatrixExtent(const void* address, std::int64_t rows, std::int64_t columns,
+                          std::int64_t leading, std::size_t element_bytes, bool written,
+                          std::int64_t batch_stride, std::int64_t count) {
   if (rows <= 0 || columns <= 0 || count <= 0) return {};
   const std::uint64_t one = Plus(Times(static_cast<std::uint64_t>(columns - 1), Magnitude(leading)),
                                  static_cast<std::uint64_t>(rows));

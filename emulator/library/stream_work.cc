@@ -38,7 +38,7 @@ bool FindMapping(const DriverCalls& driver, std::uint64_t address, std::uint64_t
 }  // namespace
 
 // Walks over adjacent mappings, each of which must allow the access.
-bool Accessible(const DriverCalls& driver, const Extent& extent) {
+bool Accessible(const DriverCalls& driver, const AccessExtent& extent) {
   if (extent.bytes == 0) return true;
   std::uint64_t address = reinterpret_cast<std::uint64_t>(extent.address);
   if (extent.bytes > UINT64_MAX - address) return false;
@@ -53,9 +53,9 @@ bool Accessible(const DriverCalls& driver, const Extent& extent) {
   return true;
 }
 
-bool QueueWork(const DriverCalls& driver, CUstream stream, std::span<const Extent> extents,
+bool QueueWork(const DriverCalls& driver, CUstream stream, std::span<const AccessExtent> extents,
                std::function<void()> work) {
-  for (const Extent& extent : extents) {
+  for (const AccessExtent& extent : extents) {
     if (Accessible(driver, extent)) continue;
     std::fprintf(stderr, "torpor-emulator: a library's call: no device memory at %p, %llu bytes\n",
                  extent.address, static_cast<unsigned long long>(extent.bytes));

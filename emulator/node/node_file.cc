@@ -22,7 +22,7 @@ constexpr char kMagic[16] = "torpor-node-v1";
 struct Layout {
   char magic[sizeof(kMagic)];
   Sha256Digest identity;
-  NodeState state;
+  SharedNodeState state;
 };
 
 Failure<NodeError> Fail(NodeError code, const std::string& path, const std::string& why) {
@@ -48,7 +48,7 @@ void* MapShared(int fd) {
 }
 
 // Makes zeros a node.
-void Initialize(NodeState& state) {
+void Initialize(SharedNodeState& state) {
   pthread_mutexattr_t attributes;
   pthread_mutexattr_init(&attributes);
   pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);

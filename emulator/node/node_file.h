@@ -27,7 +27,7 @@ class NodeFile {
   NodeFile(const NodeFile&) = delete;
   NodeFile& operator=(const NodeFile&) = delete;
 
-  NodeState& state() { return *state_; }
+  SharedNodeState& state() { return *state_; }
   // This process's index below kMaxProcesses, until the process ends. An observer has no slot.
   unsigned slot() const { return slot_; }
   // Returns the memory of the GPU at `place` that dead processes had taken. Call with the memory's
@@ -46,7 +46,7 @@ class NodeFile {
   // Open until the process ends: locks on the file show that the slot is taken.
   UniqueFd file_;
   void* const mapping_;
-  NodeState* const state_;
+  SharedNodeState* const state_;
   unsigned slot_ = 0;
 };
 

@@ -23,7 +23,7 @@ struct ModelledWorkCounters {
   std::atomic<std::int64_t> real_ns;
 };
 
-struct NodeState {
+struct SharedNodeState {
   // One link each, by place or index; directions are as seen by the host.
   std::array<Timeline, kMaxGpus> gpu_down;
   std::array<Timeline, kMaxGpus> gpu_up;

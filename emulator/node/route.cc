@@ -24,7 +24,7 @@ TimePoint Route::Reserve(TimePoint ready, Bytes size) const {
   return end;
 }
 
-Route RouteBetween(const Topology& topology, NodeState& state, std::optional<unsigned> from,
+Route RouteBetween(const Topology& topology, SharedNodeState& state, std::optional<unsigned> from,
                    std::optional<unsigned> to, HostMemory host) {
   Route route;
   if (from == to) return route;

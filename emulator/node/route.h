@@ -48,7 +48,7 @@ enum class HostMemory { kPinned, kPageable };
 // GPUs with NVLinks between them use NVLinks, others PCIe: their own links and, unless both are
 // behind one switch, the switches' links. `host` matters if the host is an end. `state` must
 // outlive the route.
-Route RouteBetween(const Topology& topology, NodeState& state, std::optional<unsigned> from,
+Route RouteBetween(const Topology& topology, SharedNodeState& state, std::optional<unsigned> from,
                    std::optional<unsigned> to, HostMemory host = HostMemory::kPinned);
 
 }  // namespace torpor::emulator

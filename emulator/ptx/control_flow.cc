@@ -36,9 +36,9 @@ class Cutter {
 
   // Cuts the body at leaders: targets of labels, barriers, and instructions after branches. The
   // last block may be empty: the end of the body, which exits.
-  std::vector<Block> Cut() {
+  std::vector<BasicBlock> Cut() {
     FindLeaders();
-    std::vector<Block> blocks(leaders_.size());
+    std::vector<BasicBlock> blocks(leaders_.size());
     for (std::uint32_t i = 0; i < blocks.size(); ++i) {
       const std::uint32_t end = i + 1 < leaders_.size() ? leaders_[i + 1] : size();
       FillBlock(blocks[i], i, leaders_[i], end);
@@ -67,7 +67,8 @@ class Cutter {
     return block_at_.at(std::min(function_.labels[label], size()));
   }
 
-  void FillBlock(Block& block, std::uint32_t index, std::uint32_t first, std::uint32_t end) const {
+  void FillBlock(BasicBlock& block, std::uint32_t index, std::uint32_t first,
+                 std::uint32_t end) const {
     block.first = first;
     block.end = end;
     if (first == size()) return;  // kExit
@@ -99,7 +100,7 @@ class Cutter {
   }
 
   // An operand list that does not name a table leaves the block without successors.
-  void FillIndexed(Block& block, const Instruction& branch) const {
+  void FillIndexed(BasicBlock& block, const Instruction& branch) const {
     block.terminator = Terminator::kIndexed;
     if (branch.operands.size() != 2 || branch.operands[1].kind != Operand::Kind::kLabel) return;
     for (const std::uint32_t label : function_.branch_tables[branch.operands[1].symbol]) {
@@ -141,7 +142,8 @@ std::vector<std::uint32_t> ReversePostorder(std::uint32_t entry, std::size_t siz
 // Finds natural loops and lists the blocks with every loop contiguous.
 class Orderer {
  public:
-  explicit Orderer(std::vector<Block>& blocks) : blocks_(blocks), innermost_(blocks.size(), 0) {}
+  explicit Orderer(std::vector<BasicBlock>& blocks)
+      : blocks_(blocks), innermost_(blocks.size(), 0) {}
 
   // Returns the reachable blocks in the order that ControlFlow describes, and sets the loops of
   // blocks. Loops come from back edges to dominators; each is ordered as a unit, from the outside
@@ -284,7 +286,7 @@ class Orderer {
     }
   }
 
-  std::vector<Block>& blocks_;
+  std::vector<BasicBlock>& blocks_;
   std::vector<std::uint32_t> order_;
   std::vector<std::uint32_t> position_;
   std::vector<std::vector<std::uint32_t>> predecessors_;
@@ -300,7 +302,7 @@ bool LoopSpins(const Function& function, const ControlFlow& flow, std::uint32_t 
   bool access = false;
   bool exit = false;
   for (std::uint32_t b = header; b < loop_end; ++b) {
-    const Block& block = flow.blocks[b];
+    const BasicBlock& block = flow.blocks[b];
     for (std::uint32_t i = block.first; i < block.end; ++i) {
       const Instruction& instruction = function.instructions[i];
       access |= instruction.is_synchronising() || instruction.opcode == Opcode::kCall;
@@ -342,14 +344,14 @@ void FindSpinLoops(const Function& function, ControlFlow& flow) {
 }  // namespace
 
 ControlFlow BuildControlFlow(const Function& function) {
-  std::vector<Block> blocks = Cutter(function).Cut();
+  std::vector<BasicBlock> blocks = Cutter(function).Cut();
   ControlFlow flow;
   if (blocks.size() > kMaxBlocks) return flow;
   const std::vector<std::uint32_t> order = Orderer(blocks).Order();
   std::vector<std::uint32_t> renumbered(blocks.size(), kNoIndex);
   for (std::uint32_t i = 0; i < order.size(); ++i) renumbered[order[i]] = i;
   for (const std::uint32_t old : order) {
-    Block block = std::move(blocks[old]);
+    BasicBlock block = std::move(blocks[old]);
     for (std::uint32_t& target : block.successors) target = renumbered[target];
     if (block.loop != kNoIndex) block.loop = renumbered[block.loop];
     block.loop_end += block.loop == kNoIndex ? 0 : block.loop;

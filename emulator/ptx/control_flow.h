@@ -18,7 +18,7 @@ enum class Terminator : std::uint8_t {
 };
 
 // A basic block. Indices are of Function::instructions and ControlFlow::blocks.
-struct Block {
+struct BasicBlock {
   std::uint32_t first = 0;  // instructions [first, end), without the terminator
   std::uint32_t end = 0;
   Terminator terminator = Terminator::kExit;
@@ -37,7 +37,7 @@ struct Block {
 // edges, and the blocks of a loop are contiguous. Reconvergence rests on this order: no lanes
 // overtake the lanes that wait at a later block.
 struct ControlFlow {
-  std::vector<Block> blocks;  // blocks[0] is the entry
+  std::vector<BasicBlock> blocks;  // blocks[0] is the entry
 };
 
 inline constexpr std::uint32_t kMaxBlocks = 16384;

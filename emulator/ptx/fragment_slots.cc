@@ -97,7 +97,7 @@ class Placer {
     const std::vector<BitSet> live = LiveAtEntry(function_, flow_);
     std::uint32_t position = 0;
     for (std::uint32_t b = 0; b < flow_.blocks.size(); ++b) {
-      const Block& block = flow_.blocks[b];
+      const BasicBlock& block = flow_.blocks[b];
       live[b].ForEach([&](std::size_t reg) { LiveAt(static_cast<std::uint32_t>(reg), position); });
       const std::uint32_t end = block.end + (block.branch == kNoIndex ? 0 : 1);
       for (std::uint32_t i = block.first; i < end; ++i) {

@@ -23,7 +23,7 @@ std::vector<BitSet> LiveAtEntry(const Function& function, const ControlFlow& flo
   for (bool changed = true; changed;) {
     changed = false;
     for (std::size_t b = flow.blocks.size(); b-- > 0;) {
-      const Block& block = flow.blocks[b];
+      const BasicBlock& block = flow.blocks[b];
       BitSet state(function.registers.size());
       for (const std::uint32_t target : block.successors) state.UniteWith(live[target]);
       if (block.branch != kNoIndex) {

@@ -27,7 +27,7 @@ Reconvergence::Reconvergence(const ControlFlow& flow, const std::vector<bool>& d
 // Ranks a block as a target after `from`: lower values run first.
 Reconvergence::Priority Reconvergence::PriorityOf(std::uint32_t from, const Candidate& to) const {
   using Rank = Priority::Rank;
-  const Block& target = flow_.blocks[to.block];
+  const BasicBlock& target = flow_.blocks[to.block];
   if (target.starts_with_barrier) return {Rank::kBlockBarrier, to.block};
   if (target.is_warp_barrier && !to.if_ready) return {Rank::kWarpBarrier, to.block};
   const bool spins = target.spins && to.block <= from && from < target.loop_end;
@@ -44,7 +44,7 @@ std::vector<std::uint32_t> Reconvergence::OtherWarpBarriers(std::uint32_t block)
 }
 
 std::vector<std::vector<std::uint32_t>> Reconvergence::Edges(std::uint32_t block) const {
-  const Block& source = flow_.blocks[block];
+  const BasicBlock& source = flow_.blocks[block];
   std::vector<std::uint32_t> targets = source.successors;
   for (const std::uint32_t other : OtherWarpBarriers(block)) {
     targets.push_back(flow_.blocks[other].successors[0]);

@@ -60,7 +60,7 @@ BitSet FindTileLoads(const Function& function, const ControlFlow& flow) {
   const PointerFinder finder(function);
   std::map<std::uint32_t, std::set<Part>> parts;  // of what a parameter points to
   std::map<std::uint32_t, std::vector<std::uint32_t>> loads;
-  for (const Block& block : flow.blocks) {
+  for (const BasicBlock& block : flow.blocks) {
     if (block.loop != kNoIndex) continue;
     for (std::uint32_t i = block.first; i < block.end; ++i) {
       const Instruction& instruction = function.instructions[i];

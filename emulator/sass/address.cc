@@ -4,13 +4,15 @@ namespace torpor::sass {
 namespace {
 
 // The signed offset of memory instructions with a known space.
-std::int64_t OffsetOf(const Instruction& instruction) { return instruction.SignedBits(40, 24); }
+std::int64_t OffsetOf(const MachineInstruction& instruction) {
+  return instruction.SignedBits(40, 24);
+}
 
 // Whether the address has a uniform register as its base.
-bool HasUniform(const Instruction& instruction) { return instruction.Bit(91); }
+bool HasUniform(const MachineInstruction& instruction) { return instruction.Bit(91); }
 
 // The 32-bit sum of the registers of an access of shared or local memory; RZ's is nothing.
-std::optional<Value> Word(Emitter& to, const Instruction& instruction, unsigned uniform) {
+std::optional<Value> Word(Emitter& to, const MachineInstruction& instruction, unsigned uniform) {
   const Register reg = instruction.ThreadRegisterAt(24);
   std::optional<Value> sum;
   if (!reg.is_fixed()) {
@@ -38,7 +40,7 @@ std::string Bracketed(std::int64_t offset) {
   return (offset < 0 ? "[?-" : "[?+") + std::to_string(offset < 0 ? -offset : offset) + "]";
 }
 
-Address GlobalAddress(Emitter& to, const Instruction& instruction, unsigned uniform) {
+Address GlobalAddress(Emitter& to, const MachineInstruction& instruction, unsigned uniform) {
   const Register reg = instruction.ThreadRegisterAt(24);
   const std::string text = Bracketed(OffsetOf(instruction));
   const auto narrow = [&] { return to.Compute(Width::k64, "cvt.u64.u32 ?, ?", {to.Read(reg)}); };
@@ -52,14 +54,14 @@ Address GlobalAddress(Emitter& to, const Instruction& instruction, unsigned unif
 }
 
 // Without .E, the address is 32 bits wide.
-Address GenericAddress(Emitter& to, const Instruction& instruction) {
+Address GenericAddress(Emitter& to, const MachineInstruction& instruction) {
   const Register reg = instruction.ThreadRegisterAt(24);
   return {Bracketed(instruction.SignedBits(32, 32)),
           instruction.Bit(72) ? Pointer(to, reg)
                               : to.Compute(Width::k64, "cvt.u64.u32 ?, ?", {to.Read(reg)})};
 }
 
-Address SharedAddress(Emitter& to, const Instruction& instruction, unsigned uniform) {
+Address SharedAddress(Emitter& to, const MachineInstruction& instruction, unsigned uniform) {
   to.UseShared();
   const std::optional<Value> base = Word(to, instruction, uniform);
   const std::int64_t offset = OffsetOf(instruction);
@@ -67,7 +69,7 @@ Address SharedAddress(Emitter& to, const Instruction& instruction, unsigned unif
   return {Bracketed(offset), base};
 }
 
-Address LocalAddress(Emitter& to, const Instruction& instruction, unsigned uniform) {
+Address LocalAddress(Emitter& to, const MachineInstruction& instruction, unsigned uniform) {
   const std::optional<Value> word = Word(to, instruction, uniform);
   const Value base = to.LocalBase();
   const std::string text = Bracketed(OffsetOf(instruction));

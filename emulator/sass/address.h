@@ -18,12 +18,12 @@ struct Address {
 std::string Bracketed(std::int64_t offset);
 
 // The address of a generic load or store.
-Address GenericAddress(Emitter& to, const Instruction& instruction);
+Address GenericAddress(Emitter& to, const MachineInstruction& instruction);
 
 // The addresses of instructions with a known space; atomics on generic memory use GlobalAddress.
 // `uniform` is the first bit of the uniform register's number: 32 in loads, 64 in others.
-Address GlobalAddress(Emitter& to, const Instruction& instruction, unsigned uniform);
-Address SharedAddress(Emitter& to, const Instruction& instruction, unsigned uniform);
-Address LocalAddress(Emitter& to, const Instruction& instruction, unsigned uniform);
+Address GlobalAddress(Emitter& to, const MachineInstruction& instruction, unsigned uniform);
+Address SharedAddress(Emitter& to, const MachineInstruction& instruction, unsigned uniform);
+Address LocalAddress(Emitter& to, const MachineInstruction& instruction, unsigned uniform);
 
 }  // namespace torpor::sass

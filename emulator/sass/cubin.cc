@@ -51,20 +51,20 @@ class CubinReader {
   CubinResult<void> AddFunction(Index index, const Elf64_Sym& symbol, std::string_view name);
   CubinResult<void> AddVariable(const Elf64_Sym& symbol, std::string_view name);
   CubinResult<void> ReadKernelSections();
-  CubinResult<void> ReadShared(Kernel& kernel, const Elf64_Shdr& section);
-  CubinResult<void> ReadBank2(Kernel& kernel, const Elf64_Shdr& section);
-  CubinResult<void> ReadInfo(Kernel* kernel, const Elf64_Shdr& section);
-  CubinResult<void> TakeInfo(Kernel& kernel, const NvInfo& info);
+  CubinResult<void> ReadShared(CubinKernel& kernel, const Elf64_Shdr& section);
+  CubinResult<void> ReadBank2(CubinKernel& kernel, const Elf64_Shdr& section);
+  CubinResult<void> ReadInfo(CubinKernel* kernel, const Elf64_Shdr& section);
+  CubinResult<void> TakeInfo(CubinKernel& kernel, const NvInfo& info);
   CubinResult<void> TakeFunctionInfo(const NvInfo& info);
-  CubinResult<void> TakeParameter(Kernel& kernel, const NvInfo& info);
-  CubinResult<void> TakeBranches(Kernel& kernel, const NvInfo& info);
+  CubinResult<void> TakeParameter(CubinKernel& kernel, const NvInfo& info);
+  CubinResult<void> TakeBranches(CubinKernel& kernel, const NvInfo& info);
   CubinResult<void> ReadRelocations();
   CubinResult<void> ReadRelocationsOf(const Elf64_Shdr& section, std::uint64_t place_bytes,
-                                      std::vector<Relocation>& relocations);
-  CubinResult<Relocation> TargetOf(const Elf64_Rela& entry);
+                                      std::vector<CubinRelocation>& relocations);
+  CubinResult<CubinRelocation> TargetOf(const Elf64_Rela& entry);
   CubinResult<void> FinishKernels();
 
-  Kernel* KernelOfSection(Index text_section);
+  CubinKernel* KernelOfSection(Index text_section);
 
   const ElfFile& file_;
   const std::span<const std::byte> bytes_;
@@ -193,7 +193,8 @@ CubinResult<void> CubinReader::ReadSymbols() {
     if (!added) return added;
   }
   for (Text& text : cubin_.texts) {
-    std::ranges::sort(text.functions, {}, [](const Function& function) { return function.offset; });
+    std::ranges::sort(text.functions, {},
+                      [](const CubinFunction& function) { return function.offset; });
   }
   return {};
 }
@@ -220,7 +221,7 @@ CubinResult<void> CubinReader::AddFunction(Index index, const Elf64_Sym& symbol,
     return Malformed("two kernels in one section");
   }
   entry_symbol_[index] = kernel;
-  Kernel& added = cubin_.kernels.emplace_back();
+  CubinKernel& added = cubin_.kernels.emplace_back();
   added.name = name;
   added.text = found->second;
   added.offset = symbol.st_value;
@@ -241,7 +242,7 @@ CubinResult<void> CubinReader::AddVariable(const Elf64_Sym& symbol, std::string_
   return {};
 }
 
-Kernel* CubinReader::KernelOfSection(Index text_section) {
+CubinKernel* CubinReader::KernelOfSection(Index text_section) {
   const auto found = kernel_of_.find(text_section);
   return found == kernel_of_.end() ? nullptr : &cubin_.kernels[found->second];
 }
@@ -250,7 +251,7 @@ Kernel* CubinReader::KernelOfSection(Index text_section) {
 CubinResult<void> CubinReader::ReadKernelSections() {
   for (const Elf64_Shdr& section : file_.sections()) {
     const std::string_view name = file_.NameOf(section);
-    Kernel* const kernel = KernelOfSection(section.sh_info);
+    CubinKernel* const kernel = KernelOfSection(section.sh_info);
     CubinResult<void> read;
     if (section.sh_type == kInfoSection) {
       read = ReadInfo(name == ".nv.info" ? nullptr : kernel, section);
@@ -270,7 +271,7 @@ CubinResult<void> CubinReader::ReadKernelSections() {
 }
 
 // The section has no content: its size is the static shared memory.
-CubinResult<void> CubinReader::ReadShared(Kernel& kernel, const Elf64_Shdr& section) {
+CubinResult<void> CubinReader::ReadShared(CubinKernel& kernel, const Elf64_Shdr& section) {
   if (section.sh_size > kMaxSharedBytes) {
     return Malformed("shared memory of " + std::string(kernel.name));
   }
@@ -278,7 +279,7 @@ CubinResult<void> CubinReader::ReadShared(Kernel& kernel, const Elf64_Shdr& sect
   return {};
 }
 
-CubinResult<void> CubinReader::ReadBank2(Kernel& kernel, const Elf64_Shdr& section) {
+CubinResult<void> CubinReader::ReadBank2(CubinKernel& kernel, const Elf64_Shdr& section) {
   const auto content = file_.Content(section);
   if (!content || content->size() > kMaxBankBytes)
     return Malformed("constants of " + std::string(kernel.name));
@@ -287,7 +288,7 @@ CubinResult<void> CubinReader::ReadBank2(Kernel& kernel, const Elf64_Shdr& secti
 }
 
 // `kernel` is null for attributes of all functions, and for a subroutine's own section.
-CubinResult<void> CubinReader::ReadInfo(Kernel* kernel, const Elf64_Shdr& section) {
+CubinResult<void> CubinReader::ReadInfo(CubinKernel* kernel, const Elf64_Shdr& section) {
   const auto content = file_.Content(section);
   if (!content || !Spend(content->size())) return Malformed("section .nv.info");
   NvInfoReader reader(*content);
@@ -306,7 +307,7 @@ CubinResult<void> CubinReader::TakeFunctionInfo(const NvInfo& info) {
   if (!symbol || !value) return {};
   const auto found = entry_symbol_.find(*symbol);
   if (found == entry_symbol_.end()) return {};
-  Kernel& kernel = cubin_.kernels[found->second];
+  CubinKernel& kernel = cubin_.kernels[found->second];
   if (info.attribute == NvAttribute::kRegisters) kernel.registers = *value;
   // The stack size, where known, includes the frame and the frames of called functions.
   if (info.attribute == NvAttribute::kFrameBytes || info.attribute == NvAttribute::kStackBytes) {
@@ -316,7 +317,7 @@ CubinResult<void> CubinReader::TakeFunctionInfo(const NvInfo& info) {
 }
 
 // Takes an attribute from a kernel's own section.
-CubinResult<void> CubinReader::TakeInfo(Kernel& kernel, const NvInfo& info) {
+CubinResult<void> CubinReader::TakeInfo(CubinKernel& kernel, const NvInfo& info) {
   switch (info.attribute) {
     case NvAttribute::kMaxThreads:
     case NvAttribute::kRequiredThreads: {
@@ -342,7 +343,7 @@ CubinResult<void> CubinReader::TakeInfo(Kernel& kernel, const NvInfo& info) {
 }
 
 // Parameters come in any order; the ordinal tells which parameter an attribute describes.
-CubinResult<void> CubinReader::TakeParameter(Kernel& kernel, const NvInfo& info) {
+CubinResult<void> CubinReader::TakeParameter(CubinKernel& kernel, const NvInfo& info) {
   constexpr std::uint32_t kSizeShift = 18;  // of a small one
   const auto place = info.Word(1);
   const auto size = info.Word(2);
@@ -360,7 +361,7 @@ CubinResult<void> CubinReader::TakeParameter(Kernel& kernel, const NvInfo& info)
   return {};
 }
 
-CubinResult<void> CubinReader::TakeBranches(Kernel& kernel, const NvInfo& info) {
+CubinResult<void> CubinReader::TakeBranches(CubinKernel& kernel, const NvInfo& info) {
   // Records of an instruction, an unknown word, the number of targets, and the targets.
   constexpr std::size_t kHeadWords = 3;
   const std::size_t words = info.content.size() / sizeof(std::uint32_t);
@@ -390,7 +391,7 @@ CubinResult<void> CubinReader::ReadRelocations() {
     }
     if (!read) return read;
   }
-  const auto by_offset = [](const Relocation& relocation) { return relocation.offset; };
+  const auto by_offset = [](const CubinRelocation& relocation) { return relocation.offset; };
   for (Text& text : cubin_.texts) std::ranges::stable_sort(text.relocations, {}, by_offset);
   for (Memory& memory : cubin_.memories) {
     std::ranges::stable_sort(memory.relocations, {}, by_offset);
@@ -401,7 +402,7 @@ CubinResult<void> CubinReader::ReadRelocations() {
 // `place_bytes` is the size of the section that the relocations change.
 CubinResult<void> CubinReader::ReadRelocationsOf(const Elf64_Shdr& section,
                                                  std::uint64_t place_bytes,
-                                                 std::vector<Relocation>& relocations) {
+                                                 std::vector<CubinRelocation>& relocations) {
   if (!Spend(section.sh_size)) return Malformed("relocations");
   const std::uint64_t count = RelocationCount(section);
   relocations.reserve(relocations.size() + count);
@@ -421,13 +422,13 @@ CubinResult<void> CubinReader::ReadRelocationsOf(const Elf64_Shdr& section,
 }
 
 // Resolves a relocation's symbol to a system function, a text or a memory.
-CubinResult<Relocation> CubinReader::TargetOf(const Elf64_Rela& entry) {
+CubinResult<CubinRelocation> CubinReader::TargetOf(const Elf64_Rela& entry) {
   const std::uint32_t type = ELF64_R_TYPE(entry.r_info);
   if (!IsKnownRelocation(type)) return Unsupported("relocation of type " + std::to_string(type));
   const auto index = static_cast<Index>(ELF64_R_SYM(entry.r_info));
   Elf64_Sym symbol;
   if (!file_.Read(*symbols_, index, symbol)) return Malformed("a relocation without a symbol");
-  Relocation relocation;
+  CubinRelocation relocation;
   relocation.offset = entry.r_offset;
   relocation.type = static_cast<RelocationType>(type);
   relocation.addend = symbol.st_value + static_cast<std::uint64_t>(entry.r_addend);
@@ -448,7 +449,7 @@ CubinResult<Relocation> CubinReader::TargetOf(const Elf64_Rela& entry) {
 // Checks limits, which need all attributes of a kernel.
 CubinResult<void> CubinReader::FinishKernels() {
   constexpr std::uint32_t kWidestRead = 8;
-  for (Kernel& kernel : cubin_.kernels) {
+  for (CubinKernel& kernel : cubin_.kernels) {
     const auto inside = [&](const Parameter& parameter) {
       return parameter.offset <= kernel.parameter_bytes &&
              parameter.bytes <= kernel.parameter_bytes - parameter.offset;
@@ -468,8 +469,8 @@ CubinResult<void> CubinReader::FinishKernels() {
 
 }  // namespace
 
-const Kernel* Cubin::FindKernel(std::string_view name) const {
-  const auto found = std::ranges::find(kernels, name, &Kernel::name);
+const CubinKernel* Cubin::FindKernel(std::string_view name) const {
+  const auto found = std::ranges::find(kernels, name, &CubinKernel::name);
   return found == kernels.end() ? nullptr : &*found;
 }
 

@@ -30,7 +30,7 @@ inline constexpr std::array<unsigned, 1> kArchitectures = {75};
 
 // An address that is known only when the cubin is loaded: of a place in a Memory, of code, or of a
 // system function.
-struct Relocation {
+struct CubinRelocation {
   std::uint64_t offset = 0;  // where to put it: in the code or data that has the relocation
   RelocationType type = RelocationType::k64;
   std::uint32_t memory = kNoIndex;    // of Cubin::memories; or
@@ -47,12 +47,12 @@ struct Memory {
   std::uint32_t bank = 0;  // of constants
   std::uint64_t bytes = 0;
   std::uint32_t align = 1;
-  std::span<const std::byte> initial;   // empty, or `bytes` long
-  std::vector<Relocation> relocations;  // ascending
+  std::span<const std::byte> initial;        // empty, or `bytes` long
+  std::vector<CubinRelocation> relocations;  // ascending
 };
 
 // A variable that the program can find by name.
-struct Variable {
+struct CubinVariable {
   std::string_view name;
   std::uint32_t memory = 0;  // of Cubin::memories
   std::uint64_t offset = 0;
@@ -60,7 +60,7 @@ struct Variable {
 };
 
 // A function in a Text: the kernel itself, or one of its subroutines.
-struct Function {
+struct CubinFunction {
   std::string_view name;
   std::uint64_t offset = 0;  // of its first instruction, in the text
   std::uint64_t bytes = 0;
@@ -73,8 +73,8 @@ struct Text {
   std::string_view name;  // of the section, without ".text."
   std::span<const std::byte> code;
   std::uint64_t code_address = 0;
-  std::vector<Function> functions;      // ascending
-  std::vector<Relocation> relocations;  // ascending
+  std::vector<CubinFunction> functions;      // ascending
+  std::vector<CubinRelocation> relocations;  // ascending
 };
 
 struct Parameter {
@@ -89,7 +89,7 @@ struct IndirectBranch {
 };
 
 // A kernel, with the properties that the driver reports and that launches need. Sizes in bytes.
-struct Kernel {
+struct CubinKernel {
   std::string_view name;
   std::uint32_t text = 0;    // of Cubin::texts
   std::uint64_t offset = 0;  // of the entry in its text: 0, as far as is known
@@ -111,11 +111,11 @@ struct Cubin {
   unsigned architecture = 0;                // 75 of sm_75
   std::vector<std::string_view> externals;  // functions of the system: vprintf, __assertfail, ...
   std::vector<Text> texts;
-  std::vector<Kernel> kernels;
+  std::vector<CubinKernel> kernels;
   std::vector<Memory> memories;
-  std::vector<Variable> variables;
+  std::vector<CubinVariable> variables;
 
-  const Kernel* FindKernel(std::string_view name) const;
+  const CubinKernel* FindKernel(std::string_view name) const;
   // Returns the memory of a constant bank that all kernels share (3, 4), or null.
   const Memory* Bank(std::uint32_t bank) const;
 };

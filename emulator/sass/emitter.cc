@@ -44,7 +44,7 @@ constexpr std::uint32_t kStackTop = 0x28;    // four bytes
 
 }  // namespace
 
-Emitter::Emitter(const Cubin& cubin, const Kernel& kernel, const Subroutines& subroutines)
+Emitter::Emitter(const Cubin& cubin, const CubinKernel& kernel, const Subroutines& subroutines)
     : cubin_(cubin), kernel_(kernel), subroutines_(subroutines) {}
 
 Value Emitter::Number(std::int64_t number) { return Text(std::to_string(number)); }
@@ -192,7 +192,7 @@ void Emitter::EndIf(const Value& predicate, std::string_view format) {
   statements_.back().ends = true;
 }
 
-void Emitter::Begin(const Instruction& instruction) {
+void Emitter::Begin(const MachineInstruction& instruction) {
   current_ = instruction;
   first_ = statements_.size();
 }

@@ -28,7 +28,7 @@ struct ConstantBank {
 // thread-safe; the constructor's arguments must outlive the emitter.
 class Emitter {
  public:
-  Emitter(const Cubin& cubin, const Kernel& kernel, const Subroutines& subroutines);
+  Emitter(const Cubin& cubin, const CubinKernel& kernel, const Subroutines& subroutines);
 
   // Sources. RZ reads as 0, PT as true. The caller applies the modifiers of a SourceOperand
   // (negated, absolute).
@@ -76,7 +76,7 @@ class Emitter {
   void EndIf(const Value& predicate, std::string_view format);
 
   // Begins the translation of `instruction`, which may change its own guard.
-  void Begin(const Instruction& instruction);
+  void Begin(const MachineInstruction& instruction);
   // Ends the translation of the current instruction and applies the guard.
   void Finish();
 
@@ -86,7 +86,7 @@ class Emitter {
   const std::string& error() const { return error_; }
 
   const Cubin& cubin() const { return cubin_; }
-  const Kernel& kernel() const { return kernel_; }
+  const CubinKernel& kernel() const { return kernel_; }
   const Subroutines& subroutines() const { return subroutines_; }
   const std::vector<Statement>& prologue() const { return prologue_; }
   std::vector<Statement>& statements() { return statements_; }
@@ -119,7 +119,7 @@ class Emitter {
   std::optional<std::pair<std::uint32_t, std::uint32_t>> PlaceOf(const Value& word) const;
 
   const Cubin& cubin_;
-  const Kernel& kernel_;
+  const CubinKernel& kernel_;
   const Subroutines& subroutines_;
   std::vector<Statement> prologue_;
   std::vector<Statement> statements_;
@@ -129,7 +129,7 @@ class Emitter {
   std::map<std::string, Value, std::less<>> prepared_;
   std::string declarations_;
   std::string error_;
-  Instruction current_;
+  MachineInstruction current_;
   std::size_t first_ = 0;  // statement of the current instruction
 };
 

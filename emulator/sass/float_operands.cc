@@ -44,27 +44,27 @@ Value ReadDouble(Emitter& to, const SourceOperand& source) {
 }
 
 // Bits 9 to 11, the form, tell which source holds the operand.
-SourceOperand SecondSource(const Instruction& instruction) {
+SourceOperand SecondSource(const MachineInstruction& instruction) {
   constexpr std::array<bool, 8> kIsThird = {false, false, true, true, false, false, false, true};
   return kIsThird[instruction.form()] ? instruction.c() : instruction.b();
 }
 
-std::string_view RoundingOf(const Instruction& instruction) {
+std::string_view RoundingOf(const MachineInstruction& instruction) {
   constexpr std::array<std::string_view, 4> kRoundings = {".rn", ".rm", ".rp", ".rz"};
   return kRoundings[instruction.Bits(78, 2)];
 }
 
-bool FlushesToZero(const Instruction& instruction) { return instruction.Bit(80); }
+bool FlushesToZero(const MachineInstruction& instruction) { return instruction.Bit(80); }
 
-std::string ArithmeticFlags(const Instruction& instruction) {
+std::string ArithmeticFlags(const MachineInstruction& instruction) {
   std::string flags(RoundingOf(instruction));
   if (FlushesToZero(instruction)) flags += ".ftz";
   if (instruction.Bit(77)) flags += ".sat";
   return flags;
 }
 
-Value Compare(Emitter& to, const Instruction& instruction, std::string_view type, const Value& a,
-              const Value& b) {
+Value Compare(Emitter& to, const MachineInstruction& instruction, std::string_view type,
+              const Value& a, const Value& b) {
   constexpr std::array<std::string_view, 16> kComparisons = {
       "",    "lt",  "eq",  "le",  "gt",  "ne",  "ge",  "num",
       "nan", "ltu", "equ", "leu", "gtu", "neu", "geu", ""};
@@ -77,8 +77,8 @@ Value Compare(Emitter& to, const Instruction& instruction, std::string_view type
       {a, b});
 }
 
-Value CombineWithPredicate(Emitter& to, const Instruction& instruction, const Value& compared,
-                           unsigned operation) {
+Value CombineWithPredicate(Emitter& to, const MachineInstruction& instruction,
+                           const Value& compared, unsigned operation) {
   constexpr std::array<std::string_view, 4> kOperations = {"and", "or", "xor", ""};
   const std::string_view combine = kOperations[instruction.Bits(operation, 2)];
   if (combine.empty()) to.Unsupported("with a way to combine that is not known");
@@ -88,7 +88,7 @@ Value CombineWithPredicate(Emitter& to, const Instruction& instruction, const Va
                     {compared, to.Read(other)});
 }
 
-void WriteComparison(Emitter& to, const Instruction& instruction, const Value& compared) {
+void WriteComparison(Emitter& to, const MachineInstruction& instruction, const Value& compared) {
   constexpr unsigned kOperation = 74;
   const Register first = instruction.PredicateAt(81);
   const Register second = instruction.PredicateAt(84);

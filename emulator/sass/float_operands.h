@@ -14,25 +14,25 @@ Value ReadFloat(Emitter& to, const SourceOperand& source);   // f32
 Value ReadDouble(Emitter& to, const SourceOperand& source);  // f64; immediates are high words
 
 // The second source of an instruction with two, of any kind.
-SourceOperand SecondSource(const Instruction& instruction);
+SourceOperand SecondSource(const MachineInstruction& instruction);
 
 // ".rn", ".rm", ".rp" or ".rz"; and with .ftz and .sat where the instruction has these flags.
-std::string_view RoundingOf(const Instruction& instruction);
-std::string ArithmeticFlags(const Instruction& instruction);
-bool FlushesToZero(const Instruction& instruction);
+std::string_view RoundingOf(const MachineInstruction& instruction);
+std::string ArithmeticFlags(const MachineInstruction& instruction);
+bool FlushesToZero(const MachineInstruction& instruction);
 
 // Compares a and b, which may be NaN. `type` is f16, f32 or f64, after ".ftz." for instructions
 // that flush.
-Value Compare(Emitter& to, const Instruction& instruction, std::string_view type, const Value& a,
-              const Value& b);
+Value Compare(Emitter& to, const MachineInstruction& instruction, std::string_view type,
+              const Value& a, const Value& b);
 
 // Combines `compared` by and, or or xor with the instruction's predicate. The operator is in two
 // bits from `operation` on.
-Value CombineWithPredicate(Emitter& to, const Instruction& instruction, const Value& compared,
-                           unsigned operation);
+Value CombineWithPredicate(Emitter& to, const MachineInstruction& instruction,
+                           const Value& compared, unsigned operation);
 
 // Writes `compared`, combined by bits 74 and 75, to one predicate and its opposite to another.
-void WriteComparison(Emitter& to, const Instruction& instruction, const Value& compared);
+void WriteComparison(Emitter& to, const MachineInstruction& instruction, const Value& compared);
 
 // A constant predicate.
 Value Always(Emitter& to, bool value);

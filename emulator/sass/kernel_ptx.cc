@@ -49,13 +49,13 @@ std::string FunctionDeclarations(const Cubin& cubin) {
   return text;
 }
 
-std::string SharedDeclaration(const Kernel& kernel) {
+std::string SharedDeclaration(const CubinKernel& kernel) {
   // Dynamic memory follows static memory, or begins at 0 without static memory.
   if (kernel.shared_bytes == 0) return ".extern " + ByteArray(".shared", kSharedName, "") + ";\n";
   return ByteArray(".shared", kSharedName, std::to_string(kernel.shared_bytes)) + ";\n";
 }
 
-std::string Parameters(const Kernel& kernel) {
+std::string Parameters(const CubinKernel& kernel) {
   if (kernel.parameter_bytes == 0) return {};
   return ByteArray(".param", kParametersName, std::to_string(kernel.parameter_bytes));
 }
@@ -65,7 +65,7 @@ std::string Parameters(const Kernel& kernel) {
 std::string MemoryName(std::uint32_t memory) { return "$memory" + std::to_string(memory); }
 
 // Assembles head, body and closing brace.
-std::string KernelPtx(const Cubin& cubin, const Kernel& kernel, std::string_view body) {
+std::string KernelPtx(const Cubin& cubin, const CubinKernel& kernel, std::string_view body) {
   std::string text = ".version " + std::string(kVersion) + "\n.target sm_" +
                      std::to_string(cubin.architecture) + "\n.address_size 64\n";
   text += FunctionDeclarations(cubin) + MemoryDeclarations(cubin) + SharedDeclaration(kernel);

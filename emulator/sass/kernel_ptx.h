@@ -21,6 +21,6 @@ std::string MemoryName(std::uint32_t memory);
 
 // Returns a PTX module with `kernel` alone; `body` is the kernel's body without braces. Memories
 // are external variables.
-std::string KernelPtx(const Cubin& cubin, const Kernel& kernel, std::string_view body);
+std::string KernelPtx(const Cubin& cubin, const CubinKernel& kernel, std::string_view body);
 
 }  // namespace torpor::sass

@@ -22,7 +22,7 @@ std::string Hexadecimal(std::uint64_t number, int digits) {
 }
 
 // Names the kernel, the instruction's offset and its bits, for bug reports.
-Failure<LiftError> Unsupported(const Kernel& kernel, const Instruction& instruction,
+Failure<LiftError> Unsupported(const CubinKernel& kernel, const MachineInstruction& instruction,
                                const std::string& what) {
   return {LiftError::kUnsupported, "kernel '" + std::string(kernel.name) + "': " + what + " at " +
                                        Hexadecimal(instruction.offset, 4) + " (" +
@@ -32,12 +32,12 @@ Failure<LiftError> Unsupported(const Kernel& kernel, const Instruction& instruct
 
 }  // namespace
 
-Result<std::string, LiftError> LiftKernel(const Cubin& cubin, const Kernel& kernel) {
+Result<std::string, LiftError> LiftKernel(const Cubin& cubin, const CubinKernel& kernel) {
   const Text& text = cubin.texts[kernel.text];
   const Subroutines subroutines = FindSubroutines(text, kernel);
   Emitter emitter(cubin, kernel, subroutines);
   for (std::size_t at = 0; at + kInstructionBytes <= text.code.size(); at += kInstructionBytes) {
-    const Instruction instruction = Decode(text.code.data() + at, at);
+    const MachineInstruction instruction = Decode(text.code.data() + at, at);
     const OpcodeEntry* entry = FindOpcode(instruction.opcode());
     if (entry == nullptr) {
       return Unsupported(kernel, instruction,

@@ -13,6 +13,6 @@ enum class LiftError {
 };
 
 // Translates a kernel of `cubin`. Returns the body of its PTX, without braces, for KernelPtx.
-Result<std::string, LiftError> LiftKernel(const Cubin& cubin, const Kernel& kernel);
+Result<std::string, LiftError> LiftKernel(const Cubin& cubin, const CubinKernel& kernel);
 
 }  // namespace torpor::sass

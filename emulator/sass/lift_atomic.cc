@@ -37,7 +37,7 @@ Value Data(Emitter& to, const AtomicType& type, const Register& reg) {
 }
 
 // `space` is "global." and so on.
-void Update(Emitter& to, const Instruction& instruction, const std::string& space,
+void Update(Emitter& to, const MachineInstruction& instruction, const std::string& space,
             const Address& address) {
   const AtomicType type = kTypes[instruction.Bits(73, 3)];
   const std::string operation = OperationOf(to, kOperators[instruction.Bits(87, 4)], type);
@@ -49,7 +49,7 @@ void Update(Emitter& to, const Instruction& instruction, const std::string& spac
 }
 
 // The result is the old value, or whether the new value was stored.
-void CompareAndSwap(Emitter& to, const Instruction& instruction, const std::string& space,
+void CompareAndSwap(Emitter& to, const MachineInstruction& instruction, const std::string& space,
                     const Address& address, bool tells_success) {
   const AtomicType type = kTypes[instruction.Bits(73, 3)];
   const Register target = instruction.destination();
@@ -73,49 +73,49 @@ void CompareAndSwap(Emitter& to, const Instruction& instruction, const std::stri
 }
 
 // Atomics with a predicate result exist only for generic addresses here.
-void RefusePredicate(Emitter& to, const Instruction& instruction) {
+void RefusePredicate(Emitter& to, const MachineInstruction& instruction) {
   if (!instruction.PredicateAt(81).is_fixed()) to.Unsupported("with a predicate as its result");
 }
 
 // For a generic address, the machine may leave an operation, on shared memory for example, to the
 // code that follows, and reports this in a predicate. PTX performs all operations, so the predicate
 // always reports completion.
-void TellDone(Emitter& to, const Instruction& instruction) {
+void TellDone(Emitter& to, const MachineInstruction& instruction) {
   to.Move(instruction.PredicateAt(81), to.Read(PredicateOperand{}));
 }
 
 }  // namespace
 
-void LiftAtomg(Emitter& to, const Instruction& instruction) {
+void LiftAtomg(Emitter& to, const MachineInstruction& instruction) {
   RefusePredicate(to, instruction);
   Update(to, instruction, "global.", GlobalAddress(to, instruction, kUniform));
 }
 
-void LiftAtom(Emitter& to, const Instruction& instruction) {
+void LiftAtom(Emitter& to, const MachineInstruction& instruction) {
   Update(to, instruction, "", GlobalAddress(to, instruction, kUniform));
   TellDone(to, instruction);
 }
 
-void LiftAtomgCas(Emitter& to, const Instruction& instruction) {
+void LiftAtomgCas(Emitter& to, const MachineInstruction& instruction) {
   RefusePredicate(to, instruction);
   CompareAndSwap(to, instruction, "global.", GlobalAddress(to, instruction, kUniform), false);
 }
 
-void LiftAtomCas(Emitter& to, const Instruction& instruction) {
+void LiftAtomCas(Emitter& to, const MachineInstruction& instruction) {
   CompareAndSwap(to, instruction, "", GlobalAddress(to, instruction, kUniform), false);
   TellDone(to, instruction);
 }
 
-void LiftAtoms(Emitter& to, const Instruction& instruction) {
+void LiftAtoms(Emitter& to, const MachineInstruction& instruction) {
   Update(to, instruction, "shared.", SharedAddress(to, instruction, kUniform));
 }
 
-void LiftAtomsCas(Emitter& to, const Instruction& instruction) {
+void LiftAtomsCas(Emitter& to, const MachineInstruction& instruction) {
   CompareAndSwap(to, instruction, "shared.", SharedAddress(to, instruction, kUniform),
                  instruction.Bit(87));
 }
 
-void LiftRed(Emitter& to, const Instruction& instruction) {
+void LiftRed(Emitter& to, const MachineInstruction& instruction) {
   const AtomicType type = kTypes[instruction.Bits(73, 3)];
   const std::string operation = OperationOf(to, kOperators[instruction.Bits(87, 3)], type);
   const Address address = GlobalAddress(to, instruction, kUniform);

@@ -35,7 +35,7 @@ void Dispatch(Emitter& to, const Value& number, std::uint64_t base,
 
 // Calls the function of this text whose offset, relative to the instruction's base, is in a
 // register. An unknown offset ends the kernel with an error.
-void CallFunctions(Emitter& to, const Instruction& instruction) {
+void CallFunctions(Emitter& to, const MachineInstruction& instruction) {
   const std::vector<std::uint64_t> targets =
       FunctionsBehind(to.cubin().texts[to.kernel().text], to.kernel());
   if (targets.empty()) return to.Unsupported("of a function that a register names");
@@ -104,7 +104,7 @@ void CallSystem(Emitter& to, const SystemFunction& function, const Value& chosen
 
 // Branches under the guard and the predicate. Code for a warp that may have diverged may ask for
 // this: the warp has diverged unless all its lanes are here.
-void LiftBra(Emitter& to, const Instruction& instruction) {
+void LiftBra(Emitter& to, const MachineInstruction& instruction) {
   const PredicateOperand condition = instruction.PredicateSourceAt(87, 90);
   const std::uint64_t target = instruction.branch_target();
   if (condition.never()) return;
@@ -122,7 +122,7 @@ void LiftBra(Emitter& to, const Instruction& instruction) {
 }
 
 // The register holds an offset relative to the instruction's own target.
-void LiftBrx(Emitter& to, const Instruction& instruction) {
+void LiftBrx(Emitter& to, const MachineInstruction& instruction) {
   for (const IndirectBranch& branch : to.kernel().branches) {
     if (branch.offset != instruction.offset) continue;
     return Dispatch(to, to.Read(instruction.ThreadRegisterAt(24)), instruction.branch_target(),
@@ -131,7 +131,7 @@ void LiftBrx(Emitter& to, const Instruction& instruction) {
   to.Unsupported("whose targets are not known");
 }
 
-void LiftExit(Emitter& to, const Instruction& instruction) {
+void LiftExit(Emitter& to, const MachineInstruction& instruction) {
   const PredicateOperand condition = instruction.PredicateSourceAt(87, 90);
   if (condition.never()) return;
   if (condition.always()) return to.End("exit");
@@ -140,7 +140,7 @@ void LiftExit(Emitter& to, const Instruction& instruction) {
 
 // A function pointer is the offset of a word in bank 2 with the function's offset in this text: the
 // compiler gives every kernel copies of the functions whose addresses are taken.
-void LiftCallRelative(Emitter& to, const Instruction& instruction) {
+void LiftCallRelative(Emitter& to, const MachineInstruction& instruction) {
   if (CallsByRegister(instruction)) return CallFunctions(to, instruction);
   const std::uint64_t target = instruction.branch_target();
   if (target >= to.cubin().texts[to.kernel().text].code.size()) {
@@ -149,7 +149,7 @@ void LiftCallRelative(Emitter& to, const Instruction& instruction) {
   to.Branch(target);
 }
 
-void LiftRet(Emitter& to, const Instruction& instruction) {
+void LiftRet(Emitter& to, const MachineInstruction& instruction) {
   const auto found = to.subroutines().returns.find(instruction.offset);
   if (found == to.subroutines().returns.end()) return to.End("exit");
   Dispatch(to, to.Read(instruction.ThreadRegisterAt(24)), instruction.branch_target(),
@@ -157,7 +157,7 @@ void LiftRet(Emitter& to, const Instruction& instruction) {
 }
 
 // Calls by address: only system functions can be called.
-void LiftCallAbsolute(Emitter& to, const Instruction& instruction) {
+void LiftCallAbsolute(Emitter& to, const MachineInstruction& instruction) {
   const Value address = to.ReadPair(instruction.ThreadRegisterAt(24));
   std::vector<std::pair<const SystemFunction*, Value>> functions;
   std::optional<Value> is_known;
@@ -177,11 +177,11 @@ void LiftCallAbsolute(Emitter& to, const Instruction& instruction) {
 }
 
 // The address of the instruction itself.
-void LiftLepc(Emitter& to, const Instruction& instruction) {
+void LiftLepc(Emitter& to, const MachineInstruction& instruction) {
   to.Emit("mov.b64 ?, ?", {to.WritePair(instruction.destination()),
                            Emitter::Number(static_cast<std::int64_t>(instruction.offset))});
 }
 
-void LiftTrap(Emitter& to, const Instruction& /*instruction*/) { to.Emit("trap", {}); }
+void LiftTrap(Emitter& to, const MachineInstruction& /*instruction*/) { to.Emit("trap", {}); }
 
 }  // namespace torpor::sass

@@ -9,10 +9,10 @@ namespace torpor::sass {
 namespace {
 
 // Widths are encoded as 8 << n bits.
-unsigned ResultBits(const Instruction& instruction) {
+unsigned ResultBits(const MachineInstruction& instruction) {
   return 8U << static_cast<unsigned>(instruction.Bits(75, 2));
 }
-unsigned SourceBits(const Instruction& instruction) {
+unsigned SourceBits(const MachineInstruction& instruction) {
   return 8U << static_cast<unsigned>(instruction.Bits(84, 2));
 }
 
@@ -22,12 +22,12 @@ std::string IntegerType(bool is_signed, unsigned bits) {
 }
 
 // Of a conversion from or to f32.
-std::string FlushFlag(const Instruction& instruction) {
+std::string FlushFlag(const MachineInstruction& instruction) {
   return FlushesToZero(instruction) ? ".ftz" : "";
 }
 
 // ".rni" and so on: to a whole number.
-std::string WholeRounding(const Instruction& instruction) {
+std::string WholeRounding(const MachineInstruction& instruction) {
   return std::string(RoundingOf(instruction)) + "i";
 }
 
@@ -68,13 +68,13 @@ Value ReadPart(Emitter& to, const SourceOperand& source, bool is_signed, unsigne
 }
 
 // The destination of a result with `bits` bits.
-Value WriteOf(Emitter& to, const Instruction& instruction, unsigned bits) {
+Value WriteOf(Emitter& to, const MachineInstruction& instruction, unsigned bits) {
   return bits == 64 ? to.WritePair(instruction.destination()) : to.Write(instruction.destination());
 }
 
 }  // namespace
 
-void LiftF2f(Emitter& to, const Instruction& instruction) {
+void LiftF2f(Emitter& to, const MachineInstruction& instruction) {
   const unsigned from = SourceBits(instruction);
   const unsigned bits = ResultBits(instruction);
   if (from == bits || bits == 8) return to.Unsupported("to a type that is not known");
@@ -85,7 +85,7 @@ void LiftF2f(Emitter& to, const Instruction& instruction) {
           {WriteOf(to, instruction, bits), source});
 }
 
-void LiftFrnd(Emitter& to, const Instruction& instruction) {
+void LiftFrnd(Emitter& to, const MachineInstruction& instruction) {
   const unsigned bits = SourceBits(instruction);
   if (bits != ResultBits(instruction)) return to.Unsupported("to another type");
   const Value source = ReadFloatOf(to, instruction.b(), bits);
@@ -95,7 +95,7 @@ void LiftFrnd(Emitter& to, const Instruction& instruction) {
           {WriteOf(to, instruction, bits), source});
 }
 
-void LiftF2i(Emitter& to, const Instruction& instruction) {
+void LiftF2i(Emitter& to, const MachineInstruction& instruction) {
   const unsigned from = SourceBits(instruction);
   const unsigned bits = ResultBits(instruction);
   // NaN becomes 0, or the lowest 64-bit integer, as in PTX.
@@ -109,7 +109,7 @@ void LiftF2i(Emitter& to, const Instruction& instruction) {
           {WriteOf(to, instruction, bits), source});
 }
 
-void LiftI2f(Emitter& to, const Instruction& instruction) {
+void LiftI2f(Emitter& to, const MachineInstruction& instruction) {
   const unsigned from = SourceBits(instruction);
   const unsigned bits = ResultBits(instruction);
   const bool is_signed = instruction.Bit(74);
@@ -122,7 +122,7 @@ void LiftI2f(Emitter& to, const Instruction& instruction) {
 }
 
 // Narrows by saturation.
-void LiftI2i(Emitter& to, const Instruction& instruction) {
+void LiftI2i(Emitter& to, const MachineInstruction& instruction) {
   const unsigned bits = instruction.Bit(77) ? 16 : 8;
   to.Emit("cvt.sat." + IntegerType(instruction.Bit(76), bits) + ".s32 ?, ?",
           {to.Write(instruction.destination()), to.Read(instruction.b())});

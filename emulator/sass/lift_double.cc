@@ -7,7 +7,7 @@
 namespace torpor::sass {
 namespace {
 
-std::string Rounded(std::string_view operation, const Instruction& instruction) {
+std::string Rounded(std::string_view operation, const MachineInstruction& instruction) {
   return std::string(operation) + std::string(RoundingOf(instruction)) + ".f64 ?, ?, ?";
 }
 
@@ -16,7 +16,7 @@ Value IsNan(Emitter& to, const Value& value) {
 }
 
 // .MIN and .MAX: writes whether a is the extreme, and whether both are NaN.
-void WriteExtreme(Emitter& to, const Instruction& instruction, bool is_min, const Value& a,
+void WriteExtreme(Emitter& to, const MachineInstruction& instruction, bool is_min, const Value& a,
                   const Value& b) {
   if (!instruction.PredicateSourceAt(87, 90).always() || instruction.Bits(74, 2) != 0) {
     return to.Unsupported("of an extreme with another predicate");
@@ -32,26 +32,26 @@ void WriteExtreme(Emitter& to, const Instruction& instruction, bool is_min, cons
 
 }  // namespace
 
-void LiftDadd(Emitter& to, const Instruction& instruction) {
+void LiftDadd(Emitter& to, const MachineInstruction& instruction) {
   const Value a = ReadDouble(to, instruction.a());
   const Value c = ReadDouble(to, instruction.c());
   to.Emit(Rounded("add", instruction), {to.WritePair(instruction.destination()), a, c});
 }
 
-void LiftDmul(Emitter& to, const Instruction& instruction) {
+void LiftDmul(Emitter& to, const MachineInstruction& instruction) {
   const Value a = ReadDouble(to, instruction.a());
   const Value b = ReadDouble(to, instruction.b());
   to.Emit(Rounded("mul", instruction), {to.WritePair(instruction.destination()), a, b});
 }
 
-void LiftDfma(Emitter& to, const Instruction& instruction) {
+void LiftDfma(Emitter& to, const MachineInstruction& instruction) {
   const Value a = ReadDouble(to, instruction.a());
   const Value b = ReadDouble(to, instruction.b());
   const Value c = ReadDouble(to, instruction.c());
   to.Emit(Rounded("fma", instruction) + ", ?", {to.WritePair(instruction.destination()), a, b, c});
 }
 
-void LiftDsetp(Emitter& to, const Instruction& instruction) {
+void LiftDsetp(Emitter& to, const MachineInstruction& instruction) {
   constexpr std::uint64_t kMinMode = 0;
   constexpr std::uint64_t kMaxMode = 15;
   const std::uint64_t comparison = instruction.Bits(76, 4);

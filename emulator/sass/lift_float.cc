@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kOne = 0x3f800000;  // 1.0
 
 // .FMZ: zero times anything is zero.
-void RefuseFmz(Emitter& to, const Instruction& instruction) {
+void RefuseFmz(Emitter& to, const MachineInstruction& instruction) {
   if (instruction.Bit(76)) to.Unsupported("with .FMZ");
 }
 
@@ -28,14 +28,14 @@ Value IsOutside(Emitter& to, const Value& number, std::int64_t from, std::int64_
 
 }  // namespace
 
-void LiftFadd(Emitter& to, const Instruction& instruction) {
+void LiftFadd(Emitter& to, const MachineInstruction& instruction) {
   const Value a = ReadFloat(to, instruction.a());
   const Value b = ReadFloat(to, SecondSource(instruction));
   to.Emit("add" + ArithmeticFlags(instruction) + ".f32 ?, ?, ?",
           {to.Write(instruction.destination()), a, b});
 }
 
-void LiftFmul(Emitter& to, const Instruction& instruction) {
+void LiftFmul(Emitter& to, const MachineInstruction& instruction) {
   constexpr std::uint64_t kUnscaled = 4;  // others are .D8 to .M8
   if (instruction.Bits(84, 3) != kUnscaled) return to.Unsupported("with a scaled result");
   RefuseFmz(to, instruction);
@@ -45,7 +45,7 @@ void LiftFmul(Emitter& to, const Instruction& instruction) {
           {to.Write(instruction.destination()), a, b});
 }
 
-void LiftFfma(Emitter& to, const Instruction& instruction) {
+void LiftFfma(Emitter& to, const MachineInstruction& instruction) {
   RefuseFmz(to, instruction);
   const Value a = ReadFloat(to, instruction.a());
   const Value b = ReadFloat(to, instruction.b());
@@ -55,7 +55,7 @@ void LiftFfma(Emitter& to, const Instruction& instruction) {
 }
 
 // The minimum under the predicate, else the maximum; of a number and NaN, the number.
-void LiftFmnmx(Emitter& to, const Instruction& instruction) {
+void LiftFmnmx(Emitter& to, const MachineInstruction& instruction) {
   const std::string type = FlushesToZero(instruction) ? ".ftz.f32 ?, ?, ?" : ".f32 ?, ?, ?";
   const PredicateOperand is_min = instruction.PredicateSourceAt(87, 90);
   const Value a = ReadFloat(to, instruction.a());
@@ -69,7 +69,7 @@ void LiftFmnmx(Emitter& to, const Instruction& instruction) {
   to.Emit("selp.b32 ?, ?, ?, ?", {to.Write(result), smaller, larger, to.Read(is_min)});
 }
 
-void LiftFsel(Emitter& to, const Instruction& instruction) {
+void LiftFsel(Emitter& to, const MachineInstruction& instruction) {
   if (FlushesToZero(instruction)) return to.Unsupported("with .FTZ");
   const PredicateOperand chosen = instruction.PredicateSourceAt(87, 90);
   Value a = ReadFloat(to, instruction.a());
@@ -78,14 +78,14 @@ void LiftFsel(Emitter& to, const Instruction& instruction) {
   to.Emit("selp.b32 ?, ?, ?, ?", {to.Write(instruction.destination()), a, b, to.Read(chosen.reg)});
 }
 
-void LiftFsetp(Emitter& to, const Instruction& instruction) {
+void LiftFsetp(Emitter& to, const MachineInstruction& instruction) {
   const Value compared = Compare(to, instruction, "f32", ReadFloat(to, instruction.a()),
                                  ReadFloat(to, SecondSource(instruction)));
   WriteComparison(to, instruction, compared);
 }
 
 // 1.0 or 0.
-void LiftFset(Emitter& to, const Instruction& instruction) {
+void LiftFset(Emitter& to, const MachineInstruction& instruction) {
   const Value compared = Compare(to, instruction, "f32", ReadFloat(to, instruction.a()),
                                  ReadFloat(to, SecondSource(instruction)));
   const Value holds = CombineWithPredicate(to, instruction, compared, 74);
@@ -96,7 +96,7 @@ void LiftFset(Emitter& to, const Instruction& instruction) {
 // Whether a / b is unsafe to compute by the reciprocal of b and fused multiplications, because a
 // part may be subnormal or infinite. Code then divides in another way, correct for all numbers, so
 // the predicate may be true too often but never too seldom.
-void LiftFchk(Emitter& to, const Instruction& instruction) {
+void LiftFchk(Emitter& to, const MachineInstruction& instruction) {
   const Value a = Exponent(to, instruction.a());
   const Value b = Exponent(to, SecondSource(instruction));
   const Value difference = to.Compute(Width::k32, "sub.s32 ?, ?, ?", {a, b});

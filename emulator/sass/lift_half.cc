@@ -19,23 +19,23 @@ enum Part : unsigned {
 };
 
 // The third source has its modifiers in other bits here.
-SourceOperand LastRegister(const Instruction& instruction, SourceOperand source) {
+SourceOperand LastRegister(const MachineInstruction& instruction, SourceOperand source) {
   source.absolute = instruction.Bit(83);
   source.negated = instruction.Bit(84);
   return source;
 }
 
 // Whether the operand of any kind is the third source instead of the second.
-bool WideIsThird(const Instruction& instruction) {
+bool WideIsThird(const MachineInstruction& instruction) {
   return SecondSource(instruction).reg == instruction.c().reg &&
          SecondSource(instruction).kind == instruction.c().kind && instruction.form() != 1;
 }
 
-SourceOperand FactorB(const Instruction& instruction) {
+SourceOperand FactorB(const MachineInstruction& instruction) {
   return WideIsThird(instruction) ? LastRegister(instruction, instruction.b()) : instruction.b();
 }
 
-SourceOperand SummandC(const Instruction& instruction) {
+SourceOperand SummandC(const MachineInstruction& instruction) {
   return WideIsThird(instruction) ? instruction.c() : LastRegister(instruction, instruction.c());
 }
 
@@ -99,7 +99,7 @@ bool IsMinusZero(const SourceOperand& source) {
 }
 
 // A conversion of the lower half, encoded as a sum with -0.
-bool LiftWidening(Emitter& to, const Instruction& instruction, const SourceOperand& a,
+bool LiftWidening(Emitter& to, const MachineInstruction& instruction, const SourceOperand& a,
                   const SourceOperand& b) {
   if (instruction.Bit(77) || (!IsMinusZero(a) && !IsMinusZero(b))) return false;
   const SourceOperand& source = IsMinusZero(a) ? b : a;
@@ -109,7 +109,7 @@ bool LiftWidening(Emitter& to, const Instruction& instruction, const SourceOpera
 }
 
 // The operation on both halves; with .F32, on the lower halves with a 32-bit result.
-void LiftPacked(Emitter& to, const Instruction& instruction, const std::string& operation,
+void LiftPacked(Emitter& to, const MachineInstruction& instruction, const std::string& operation,
                 const std::vector<SourceOperand>& sources) {
   const bool is_single = instruction.Bit(78);
   std::string format = operation + ".rn";
@@ -129,14 +129,14 @@ void LiftPacked(Emitter& to, const Instruction& instruction, const std::string& 
   to.Emit(format, std::move(values));
 }
 
-Value CompareHalves(Emitter& to, const Instruction& instruction, bool upper) {
+Value CompareHalves(Emitter& to, const MachineInstruction& instruction, bool upper) {
   return Compare(to, instruction, "f16", ReadHalf(to, instruction.a(), upper),
                  ReadHalf(to, SecondSource(instruction), upper));
 }
 
 }  // namespace
 
-void LiftHadd2(Emitter& to, const Instruction& instruction) {
+void LiftHadd2(Emitter& to, const MachineInstruction& instruction) {
   const SourceOperand a = instruction.a();
   const SourceOperand b = SecondSource(instruction);
   const bool is_single = instruction.Bit(78);
@@ -144,19 +144,19 @@ void LiftHadd2(Emitter& to, const Instruction& instruction) {
   LiftPacked(to, instruction, "add", {a, b});
 }
 
-void LiftHmul2(Emitter& to, const Instruction& instruction) {
+void LiftHmul2(Emitter& to, const MachineInstruction& instruction) {
   if (instruction.Bit(76)) return to.Unsupported("with .FMZ");
   LiftPacked(to, instruction, "mul", {instruction.a(), SecondSource(instruction)});
 }
 
-void LiftHfma2(Emitter& to, const Instruction& instruction) {
+void LiftHfma2(Emitter& to, const MachineInstruction& instruction) {
   if (instruction.Bit(76)) return to.Unsupported("with .FMZ");
   LiftPacked(to, instruction, "fma",
              {instruction.a(), FactorB(instruction), SummandC(instruction)});
 }
 
 // Two predicates, one per half; .H_AND writes whether both comparisons hold.
-void LiftHsetp2(Emitter& to, const Instruction& instruction) {
+void LiftHsetp2(Emitter& to, const MachineInstruction& instruction) {
   constexpr unsigned kOperation = 69;
   const Register first = instruction.PredicateAt(81);
   const Register second = instruction.PredicateAt(84);
@@ -176,7 +176,7 @@ void LiftHsetp2(Emitter& to, const Instruction& instruction) {
 }
 
 // In each half, 1.0 or all ones where the comparison holds; else 0.
-void LiftHset2(Emitter& to, const Instruction& instruction) {
+void LiftHset2(Emitter& to, const MachineInstruction& instruction) {
   const std::uint32_t truth = instruction.Bit(71) ? 0x3c00 : 0xffff;
   const auto half = [&](bool upper) {
     const Value holds =

@@ -94,7 +94,7 @@ constexpr std::array<std::string_view, 8> kComparisons = {"",   "lt", "eq", "le"
 
 // Combines `compared` by and, or or xor with another predicate; writes the result and its opposite,
 // computed from the opposite comparison.
-void WriteCombined(Emitter& to, const Instruction& instruction, const Value& compared) {
+void WriteCombined(Emitter& to, const MachineInstruction& instruction, const Value& compared) {
   constexpr std::array<std::string_view, 4> kOperators = {"and", "or", "xor", ""};
   const std::string_view combine = kOperators[instruction.Bits(74, 2)];
   if (combine.empty()) return to.Unsupported("with a way to combine that is not known");
@@ -148,7 +148,7 @@ constexpr PredicateOperand kNever{{RegisterFile::kPredicate, Register::kTrue}, t
 constexpr Register kNowhere{RegisterFile::kPredicate, Register::kTrue};
 
 // Marks a comparison that is not combined with a predicate.
-void MarkComparison(Emitter& to, const Instruction& instruction, Half::Kind kind,
+void MarkComparison(Emitter& to, const MachineInstruction& instruction, Half::Kind kind,
                     const std::string& comparison) {
   const bool is_plain =
       instruction.Bits(74, 2) == 0 && instruction.PredicateSourceAt(87, 90).always() &&
@@ -170,11 +170,11 @@ void MarkComparison(Emitter& to, const Instruction& instruction, Half::Kind kind
 
 }  // namespace
 
-void LiftMov(Emitter& to, const Instruction& instruction) {
+void LiftMov(Emitter& to, const MachineInstruction& instruction) {
   MoveWord(to, instruction.destination(), to.Read(instruction.b()));
 }
 
-void LiftSel(Emitter& to, const Instruction& instruction) {
+void LiftSel(Emitter& to, const MachineInstruction& instruction) {
   const PredicateOperand chosen = instruction.PredicateSourceAt(87, 90);
   const Value predicate = to.Read(chosen.reg);
   Value first = to.Read(instruction.a());
@@ -184,7 +184,7 @@ void LiftSel(Emitter& to, const Instruction& instruction) {
 }
 
 // A sum of three words, with up to two carries in and out.
-void LiftIadd3(Emitter& to, const Instruction& instruction) {
+void LiftIadd3(Emitter& to, const MachineInstruction& instruction) {
   Terms terms{{instruction.a(), instruction.b(), instruction.c()}, {}};
   for (std::size_t i = 0; i < 3; ++i) terms.negated[i] = terms.sources[i].negated;
   const bool extended = instruction.Bit(74);
@@ -207,7 +207,7 @@ void LiftIadd3(Emitter& to, const Instruction& instruction) {
 }
 
 // Low word of the product plus a word. Compilers also write moves and sums this way.
-void LiftImad(Emitter& to, const Instruction& instruction) {
+void LiftImad(Emitter& to, const MachineInstruction& instruction) {
   const SourceOperand a = instruction.a();
   const SourceOperand b = instruction.b();
   const SourceOperand c = instruction.c();
@@ -247,7 +247,7 @@ void LiftImad(Emitter& to, const Instruction& instruction) {
 namespace {
 
 // The 64-bit product plus 64 bits and perhaps a carry, with the carry out.
-Value WideSum(Emitter& to, const Instruction& instruction) {
+Value WideSum(Emitter& to, const MachineInstruction& instruction) {
   const std::string type = instruction.Bit(73) ? "s32" : "u32";
   const SourceOperand c = instruction.c();
   const Value product = to.Compute(Width::k64, "mul.wide." + type + " ?, ?, ?",
@@ -268,14 +268,14 @@ Value WideSum(Emitter& to, const Instruction& instruction) {
 }
 
 // Whether carries go in or out.
-bool HasCarry(const Instruction& instruction) {
+bool HasCarry(const MachineInstruction& instruction) {
   return !instruction.PredicateAt(81).is_fixed() || instruction.Bit(74);
 }
 
 }  // namespace
 
 // The 64-bit product of words plus a pair.
-void LiftImadWide(Emitter& to, const Instruction& instruction) {
+void LiftImadWide(Emitter& to, const MachineInstruction& instruction) {
   const Register target = instruction.destination();
   if (HasCarry(instruction)) {
     const Value sum = WideSum(to, instruction);
@@ -291,7 +291,7 @@ void LiftImadWide(Emitter& to, const Instruction& instruction) {
 }
 
 // The high word of the product plus 64 bits.
-void LiftImadHi(Emitter& to, const Instruction& instruction) {
+void LiftImadHi(Emitter& to, const MachineInstruction& instruction) {
   const Register target = instruction.destination();
   if (!HasCarry(instruction) && instruction.c().is_zero()) {
     return to.Emit(instruction.Bit(73) ? "mul.hi.s32 ?, ?, ?" : "mul.hi.u32 ?, ?, ?",
@@ -302,7 +302,7 @@ void LiftImadHi(Emitter& to, const Instruction& instruction) {
 }
 
 // (a << shift) + b; with .HI, of the upper word of c:a shifted.
-void LiftLea(Emitter& to, const Instruction& instruction) {
+void LiftLea(Emitter& to, const MachineInstruction& instruction) {
   const auto shift = static_cast<unsigned>(instruction.Bits(75, 5));
   const bool is_high = instruction.Bit(80);
   const bool extended = instruction.Bit(74);
@@ -353,7 +353,7 @@ void LiftLea(Emitter& to, const Instruction& instruction) {
 }
 
 // Compares words and combines the result with a predicate; .EX compares the upper words of pairs.
-void LiftIsetp(Emitter& to, const Instruction& instruction) {
+void LiftIsetp(Emitter& to, const MachineInstruction& instruction) {
   const std::string type = instruction.Bit(73) ? "s32" : "u32";
   const std::string comparison(kComparisons[instruction.Bits(76, 3)]);
   const Value a = to.Read(instruction.a());
@@ -386,7 +386,7 @@ void LiftIsetp(Emitter& to, const Instruction& instruction) {
 }
 
 // The minimum under the predicate, else the maximum.
-void LiftImnmx(Emitter& to, const Instruction& instruction) {
+void LiftImnmx(Emitter& to, const MachineInstruction& instruction) {
   const std::string type = instruction.Bit(73) ? "s32" : "u32";
   const PredicateOperand is_min = instruction.PredicateSourceAt(87, 90);
   const Value a = to.Read(instruction.a());
@@ -400,12 +400,12 @@ void LiftImnmx(Emitter& to, const Instruction& instruction) {
   to.Emit("selp.b32 ?, ?, ?, ?", {result, low, high, to.Read(is_min)});
 }
 
-void LiftIabs(Emitter& to, const Instruction& instruction) {
+void LiftIabs(Emitter& to, const MachineInstruction& instruction) {
   to.Emit("abs.s32 ?, ?", {to.Write(instruction.destination()), to.Read(instruction.b())});
 }
 
 // Products of bytes, or of two bytes and two 16-bit numbers, summed.
-void LiftIdp(Emitter& to, const Instruction& instruction) {
+void LiftIdp(Emitter& to, const MachineInstruction& instruction) {
   if (!instruction.PredicateAt(81).is_fixed() && instruction.Bits(81, 3) != 0) {
     return to.Unsupported("with a predicate");
   }
@@ -420,7 +420,7 @@ void LiftIdp(Emitter& to, const Instruction& instruction) {
 }
 
 // |a - b| + c
-void LiftVabsdiff(Emitter& to, const Instruction& instruction) {
+void LiftVabsdiff(Emitter& to, const MachineInstruction& instruction) {
   if (!instruction.PredicateAt(81).is_fixed() && instruction.Bits(81, 3) != 0) {
     return to.Unsupported("with a predicate");
   }

@@ -25,7 +25,7 @@ constexpr unsigned kB = 0xcc;
 constexpr unsigned kC = 0xaa;
 
 // The analysis of lanes knows the plain operations, but not lop3.
-Value Logic(Emitter& to, const Instruction& instruction) {
+Value Logic(Emitter& to, const MachineInstruction& instruction) {
   const SourceOperand sources[] = {instruction.a(), instruction.b(), instruction.c()};
   constexpr unsigned kTables[] = {kA, kB, kC};
   // A source of 0 leaves only the rows of the table with that value.
@@ -104,7 +104,7 @@ Value PredicateLogic(Emitter& to, const std::array<PredicateOperand, 3>& sources
 }
 
 // A word, inverted where bit 63 says so.
-Value MaybeInverted(Emitter& to, const Instruction& instruction) {
+Value MaybeInverted(Emitter& to, const MachineInstruction& instruction) {
   const SourceOperand source = instruction.b();
   Value value = to.Read(source);
   if (source.kind == SourceOperand::Kind::kImmediate || !source.negated) return value;
@@ -114,7 +114,7 @@ Value MaybeInverted(Emitter& to, const Instruction& instruction) {
 }  // namespace
 
 // Any function of three words by its table; the optional predicate tells whether the result is 0.
-void LiftLop3(Emitter& to, const Instruction& instruction) {
+void LiftLop3(Emitter& to, const MachineInstruction& instruction) {
   const Value result = Logic(to, instruction);
   const Register predicate = instruction.PredicateAt(81);
   if (predicate.is_fixed()) return to.Move(instruction.destination(), result);
@@ -131,7 +131,7 @@ void LiftLop3(Emitter& to, const Instruction& instruction) {
 }
 
 // Any two functions of three predicates, by two tables.
-void LiftPlop3(Emitter& to, const Instruction& instruction) {
+void LiftPlop3(Emitter& to, const MachineInstruction& instruction) {
   std::array<PredicateOperand, 3> sources = {instruction.PredicateSourceAt(87, 90),
                                              instruction.PredicateSourceAt(77, 80),
                                              instruction.PredicateSourceAt(68, 71)};
@@ -155,7 +155,7 @@ void LiftPlop3(Emitter& to, const Instruction& instruction) {
 }
 
 // PLOP3 of the signs of three registers, by two tables.
-void LiftPlop3Sign(Emitter& to, const Instruction& instruction) {
+void LiftPlop3Sign(Emitter& to, const MachineInstruction& instruction) {
   const auto result = [&](unsigned table) {
     const Value combined =
         to.Compute(Width::k32, "lop3.b32 ?, ?, ?, ?, ?",
@@ -168,7 +168,7 @@ void LiftPlop3Sign(Emitter& to, const Instruction& instruction) {
 }
 
 // One of the words c:a, shifted by b.
-void LiftShf(Emitter& to, const Instruction& instruction) {
+void LiftShf(Emitter& to, const MachineInstruction& instruction) {
   const bool is_right = instruction.Bit(76);
   const bool is_high = instruction.Bit(80);
   const bool wraps = instruction.Bit(75);
@@ -214,7 +214,7 @@ void LiftShf(Emitter& to, const Instruction& instruction) {
 }
 
 // Picks four bytes from two words; PTX has the same modes.
-void LiftPrmt(Emitter& to, const Instruction& instruction) {
+void LiftPrmt(Emitter& to, const MachineInstruction& instruction) {
   constexpr std::array<std::string_view, 8> kModes = {"",     ".f4e", ".b4e",  ".rc8",
                                                       ".ecl", ".ecr", ".rc16", ""};
   const std::string mode(kModes[instruction.Bits(72, 3)]);
@@ -224,7 +224,7 @@ void LiftPrmt(Emitter& to, const Instruction& instruction) {
 }
 
 // The position of the highest set bit (for signed numbers, the highest bit unlike the sign), or -1.
-void LiftFlo(Emitter& to, const Instruction& instruction) {
+void LiftFlo(Emitter& to, const MachineInstruction& instruction) {
   const std::string type = instruction.Bit(73) ? "s32" : "u32";
   const std::string shift = instruction.Bit(74) ? "shiftamt." : "";
   const Value place =
@@ -234,18 +234,18 @@ void LiftFlo(Emitter& to, const Instruction& instruction) {
   if (!found.is_fixed()) to.Emit("setp.ne.s32 ?, ?, -1", {to.Write(found), place});
 }
 
-void LiftPopc(Emitter& to, const Instruction& instruction) {
+void LiftPopc(Emitter& to, const MachineInstruction& instruction) {
   const Value source = MaybeInverted(to, instruction);
   to.Emit("popc.b32 ?, ?", {to.Write(instruction.destination()), source});
 }
 
-void LiftBrev(Emitter& to, const Instruction& instruction) {
+void LiftBrev(Emitter& to, const MachineInstruction& instruction) {
   const Value source = MaybeInverted(to, instruction);
   to.Emit("brev.b32 ?, ?", {to.Write(instruction.destination()), source});
 }
 
 // A mask of b bits from bit a on.
-void LiftBmsk(Emitter& to, const Instruction& instruction) {
+void LiftBmsk(Emitter& to, const MachineInstruction& instruction) {
   const std::string_view format =
       instruction.Bit(75) ? "bmsk.wrap.b32 ?, ?, ?" : "bmsk.clamp.b32 ?, ?, ?";
   to.Emit(format, {to.Write(instruction.destination()), to.Read(instruction.a()),
@@ -253,7 +253,7 @@ void LiftBmsk(Emitter& to, const Instruction& instruction) {
 }
 
 // The low bits, extended.
-void LiftSgxt(Emitter& to, const Instruction& instruction) {
+void LiftSgxt(Emitter& to, const MachineInstruction& instruction) {
   Value bits = to.Read(instruction.b());
   if (instruction.Bit(75)) {
     bits = to.Compute(Width::k32, "and.b32 ?, ?, ?", {bits, Emitter::Number(31)});
@@ -263,7 +263,7 @@ void LiftSgxt(Emitter& to, const Instruction& instruction) {
 }
 
 // Stores the predicates of a mask as bits of a word, and keeps the other bits.
-void LiftP2r(Emitter& to, const Instruction& instruction) {
+void LiftP2r(Emitter& to, const MachineInstruction& instruction) {
   const SourceOperand mask = instruction.b();
   if (mask.kind != SourceOperand::Kind::kImmediate) return to.Unsupported("without a mask");
   const auto byte = static_cast<unsigned>(instruction.Bits(76, 2)) * 8;
@@ -285,7 +285,7 @@ void LiftP2r(Emitter& to, const Instruction& instruction) {
 }
 
 // Sets the predicates of a mask from the bits of a word.
-void LiftR2p(Emitter& to, const Instruction& instruction) {
+void LiftR2p(Emitter& to, const MachineInstruction& instruction) {
   const SourceOperand mask = instruction.b();
   if (mask.kind != SourceOperand::Kind::kImmediate) return to.Unsupported("without a mask");
   const auto byte = static_cast<unsigned>(instruction.Bits(76, 2)) * 8;

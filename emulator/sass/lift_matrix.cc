@@ -24,7 +24,7 @@ void AppendFragment(std::string& format, unsigned registers) {
 }
 
 // Emits PTX's mma.sync: fragments of both machines hold the same elements.
-void EmitProduct(Emitter& to, const Instruction& instruction, const std::string& name,
+void EmitProduct(Emitter& to, const MachineInstruction& instruction, const std::string& name,
                  const Fragments& fragments) {
   std::string format = name + " ";
   for (const unsigned registers : {fragments.c, fragments.a, fragments.b, fragments.c}) {
@@ -46,7 +46,7 @@ void EmitProduct(Emitter& to, const Instruction& instruction, const std::string&
 }
 
 // Refuses products with operands outside registers.
-bool HasOtherForm(Emitter& to, const Instruction& instruction) {
+bool HasOtherForm(Emitter& to, const MachineInstruction& instruction) {
   if (instruction.form() == 1) return false;
   to.Unsupported("with sources that are no registers");
   return true;
@@ -55,7 +55,7 @@ bool HasOtherForm(Emitter& to, const Instruction& instruction) {
 }  // namespace
 
 // Products of halves, of shape 16x8x8.
-void LiftHmma(Emitter& to, const Instruction& instruction) {
+void LiftHmma(Emitter& to, const MachineInstruction& instruction) {
   if (HasOtherForm(to, instruction)) return;
   const bool is_negated = instruction.Bit(63) || instruction.Bit(72);
   const bool has_other_shape = instruction.Bit(75) || instruction.Bit(78);
@@ -68,7 +68,7 @@ void LiftHmma(Emitter& to, const Instruction& instruction) {
 }
 
 // Products of 8-bit and 4-bit integers.
-void LiftImma(Emitter& to, const Instruction& instruction) {
+void LiftImma(Emitter& to, const MachineInstruction& instruction) {
   if (HasOtherForm(to, instruction)) return;
   const bool a_is_short = instruction.Bit(83);
   const bool b_is_short = instruction.Bit(84);
@@ -86,7 +86,7 @@ void LiftImma(Emitter& to, const Instruction& instruction) {
 }
 
 // Products of bits.
-void LiftBmma(Emitter& to, const Instruction& instruction) {
+void LiftBmma(Emitter& to, const MachineInstruction& instruction) {
   if (HasOtherForm(to, instruction)) return;
   const bool is_xor_popc = instruction.Bits(75, 6) == 0b100000;
   const bool is_row_column = !instruction.Bit(73) && instruction.Bit(74);
@@ -95,7 +95,7 @@ void LiftBmma(Emitter& to, const Instruction& instruction) {
 }
 
 // Loads matrices of 8 rows; eight lanes hold the row addresses of each matrix.
-void LiftLdsm(Emitter& to, const Instruction& instruction) {
+void LiftLdsm(Emitter& to, const MachineInstruction& instruction) {
   constexpr unsigned kUniform = 32;
   constexpr unsigned kMaxMatrices = 4;
   constexpr unsigned kTransposed = 78;
@@ -103,7 +103,8 @@ void LiftLdsm(Emitter& to, const Instruction& instruction) {
   if (matrices > kMaxMatrices || instruction.Bit(79) || instruction.Bits(75, 3) != 0) {
     return to.Unsupported("of another kind than .16.M88");
   }
-  Instruction plain = instruction;  // whose address other loads could scale, by the bit of .MT88
+  MachineInstruction plain =
+      instruction;  // whose address other loads could scale, by the bit of .MT88
   plain.high &= ~(std::uint64_t{1} << (kTransposed - 64));
   const Address address = SharedAddress(to, plain, kUniform);
   std::string format = "ldmatrix.sync.aligned.m8n8.x" + std::to_string(matrices) +

@@ -12,14 +12,14 @@ struct Access {
 };
 
 // The size and the type of an access.
-Access AccessOf(const Instruction& instruction) {
+Access AccessOf(const MachineInstruction& instruction) {
   constexpr Access kAccesses[] = {{"u8"},  {"s8"},     {"u16"},    {"s16"},
                                   {"b32"}, {"b64", 2}, {"b32", 4}, {"b32", 4}};
   return kAccesses[instruction.Bits(73, 3)];
 }
 
 // `from` is "ld.global." and so on.
-void Load(Emitter& to, const Instruction& instruction, const std::string& from,
+void Load(Emitter& to, const MachineInstruction& instruction, const std::string& from,
           const Register& target, const Address& address) {
   const Access access = AccessOf(instruction);
   std::vector<Value> values;
@@ -36,7 +36,7 @@ void Load(Emitter& to, const Instruction& instruction, const std::string& from,
 }
 
 // Stores a register, a pair, or a vector of four registers.
-void Store(Emitter& to, const Instruction& instruction, const std::string& into,
+void Store(Emitter& to, const MachineInstruction& instruction, const std::string& into,
            const Address& address, const Register& source) {
   const Access access = AccessOf(instruction);
   std::vector<Value> values;
@@ -53,7 +53,7 @@ void Store(Emitter& to, const Instruction& instruction, const std::string& into,
 }
 
 // Whether other threads may access the memory concurrently: .STRONG and .MMIO.
-std::string Order(const Instruction& instruction) {
+std::string Order(const MachineInstruction& instruction) {
   return instruction.Bits(79, 2) >= 2 ? "volatile." : "";
 }
 
@@ -62,13 +62,14 @@ constexpr unsigned kStoreUniform = 64;
 constexpr unsigned kHasUniform = 91;
 
 // The address of LD and ST; with a uniform register their form is as in LDG and STG.
-Address GenericOrUniformAddress(Emitter& to, const Instruction& instruction, unsigned uniform) {
+Address GenericOrUniformAddress(Emitter& to, const MachineInstruction& instruction,
+                                unsigned uniform) {
   return instruction.Bit(kHasUniform) ? GlobalAddress(to, instruction, uniform)
                                       : GenericAddress(to, instruction);
 }
 
 // c[bank][reg + offset].
-void LoadConstant(Emitter& to, const Instruction& instruction, const Register& target,
+void LoadConstant(Emitter& to, const MachineInstruction& instruction, const Register& target,
                   bool has_index) {
   const auto bank = static_cast<std::uint32_t>(instruction.Bits(54, 5));
   const auto offset = static_cast<std::uint32_t>(instruction.Bits(38, 16));
@@ -102,70 +103,70 @@ void LoadConstant(Emitter& to, const Instruction& instruction, const Register& t
 }  // namespace
 
 // Global memory, by a register, or by a uniform base with an offset.
-void LiftLdg(Emitter& to, const Instruction& instruction) {
+void LiftLdg(Emitter& to, const MachineInstruction& instruction) {
   Load(to, instruction, "ld." + Order(instruction) + "global.", instruction.destination(),
        GlobalAddress(to, instruction, kLoadUniform));
 }
 
-void LiftStg(Emitter& to, const Instruction& instruction) {
+void LiftStg(Emitter& to, const MachineInstruction& instruction) {
   Store(to, instruction, "st." + Order(instruction) + "global.",
         GlobalAddress(to, instruction, kStoreUniform), instruction.ThreadRegisterAt(32));
 }
 
 // Generic memory.
-void LiftLd(Emitter& to, const Instruction& instruction) {
+void LiftLd(Emitter& to, const MachineInstruction& instruction) {
   Load(to, instruction, "ld." + Order(instruction), instruction.destination(),
        GenericOrUniformAddress(to, instruction, kLoadUniform));
 }
 
 // The stored register takes the place of the uniform register, unless there is one.
-void LiftSt(Emitter& to, const Instruction& instruction) {
+void LiftSt(Emitter& to, const MachineInstruction& instruction) {
   const unsigned source = instruction.Bit(kHasUniform) ? 32 : 64;
   Store(to, instruction, "st." + Order(instruction),
         GenericOrUniformAddress(to, instruction, kStoreUniform),
         instruction.ThreadRegisterAt(source));
 }
 
-void LiftLds(Emitter& to, const Instruction& instruction) {
+void LiftLds(Emitter& to, const MachineInstruction& instruction) {
   Load(to, instruction, "ld.shared.", instruction.destination(),
        SharedAddress(to, instruction, kLoadUniform));
 }
 
-void LiftSts(Emitter& to, const Instruction& instruction) {
+void LiftSts(Emitter& to, const MachineInstruction& instruction) {
   Store(to, instruction, "st.shared.", SharedAddress(to, instruction, kStoreUniform),
         instruction.ThreadRegisterAt(32));
 }
 
 // Local memory: addresses are offsets from the thread's own base.
-void LiftLdl(Emitter& to, const Instruction& instruction) {
+void LiftLdl(Emitter& to, const MachineInstruction& instruction) {
   Load(to, instruction, "ld.local.", instruction.destination(),
        LocalAddress(to, instruction, kLoadUniform));
 }
 
-void LiftStl(Emitter& to, const Instruction& instruction) {
+void LiftStl(Emitter& to, const MachineInstruction& instruction) {
   Store(to, instruction, "st.local.", LocalAddress(to, instruction, kStoreUniform),
         instruction.ThreadRegisterAt(32));
 }
 
 // A word of a constant bank at an offset that may be in a register.
-void LiftLdc(Emitter& to, const Instruction& instruction) {
+void LiftLdc(Emitter& to, const MachineInstruction& instruction) {
   LoadConstant(to, instruction, instruction.destination(), true);
 }
 
 // As LiftLdc, into uniform registers.
-void LiftUldc(Emitter& to, const Instruction& instruction) {
+void LiftUldc(Emitter& to, const MachineInstruction& instruction) {
   LoadConstant(to, instruction, instruction.destination(), false);
 }
 
 // The scope of the fence decides how far its effect reaches.
-void LiftMembar(Emitter& to, const Instruction& instruction) {
+void LiftMembar(Emitter& to, const MachineInstruction& instruction) {
   constexpr std::string_view kScopes[] = {"membar.cta", "membar.gl",  "membar.gl",  "membar.sys",
                                           "membar.sys", "membar.sys", "membar.sys", "membar.sys"};
   to.Emit(kScopes[instruction.Bits(76, 3)], {});
 }
 
 // Whether a generic address is in a space.
-void LiftQspc(Emitter& to, const Instruction& instruction) {
+void LiftQspc(Emitter& to, const MachineInstruction& instruction) {
   constexpr std::string_view kSpaces[] = {"global", "local", "shared", ""};
   const std::string space(kSpaces[instruction.Bits(73, 2)]);
   if (space.empty()) return to.Unsupported("of a space that is not known");

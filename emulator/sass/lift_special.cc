@@ -48,7 +48,7 @@ Value FlushedHighWord(Emitter& to, const Value& high) {
 }
 
 // From and to the high word of a number of 64 bits.
-void LiftHighWord(Emitter& to, const Instruction& instruction, std::string_view name) {
+void LiftHighWord(Emitter& to, const MachineInstruction& instruction, std::string_view name) {
   const Value high = FlushedHighWord(to, ReadFloat(to, instruction.b()));
   const Value low = to.Compute(Width::k32, "mov.u32 ?, 0", {});
   const Value number = to.Compute(Width::k64, "mov.b64 ?, {?, ?}", {low, high});
@@ -59,7 +59,7 @@ void LiftHighWord(Emitter& to, const Instruction& instruction, std::string_view 
 
 }  // namespace
 
-void LiftMufu(Emitter& to, const Instruction& instruction) {
+void LiftMufu(Emitter& to, const MachineInstruction& instruction) {
   const auto function = static_cast<unsigned>(instruction.Bits(74, 4));
   const Register result = instruction.destination();
   if (function == kReciprocal64) return LiftHighWord(to, instruction, "rcp");

@@ -31,7 +31,7 @@ constexpr Special kSpecials[] = {
     {0x51, "%clock_hi"},        {0x52, "%globaltimer_lo"}, {0x53, "%globaltimer_hi"}};
 
 // Moves a special register to `target`. Some registers need a computation in PTX.
-void WriteSpecial(Emitter& to, const Instruction& instruction, const Register& target) {
+void WriteSpecial(Emitter& to, const MachineInstruction& instruction, const Register& target) {
   const auto number = static_cast<std::uint32_t>(instruction.Bits(72, 8));
   if (number == kZeroNumber) return to.Move(target, Emitter::Number(0));
   if (number == kVirtualId) {
@@ -52,7 +52,7 @@ struct Barrier {
 };
 
 // Reads the operands of a barrier, which the form places in registers or immediates.
-Barrier BarrierOf(Emitter& to, const Instruction& instruction) {
+Barrier BarrierOf(Emitter& to, const MachineInstruction& instruction) {
   const Value number = Emitter::Number(static_cast<std::int64_t>(instruction.Bits(54, 4)));
   const Value count = Emitter::Number(static_cast<std::int64_t>(instruction.Bits(42, 12)));
   const Register reg = instruction.ThreadRegisterAt(32);
@@ -78,7 +78,7 @@ Barrier BarrierOf(Emitter& to, const Instruction& instruction) {
 constexpr std::string_view kBarrierResult = "%barrierresult";
 
 // A barrier that reduces a predicate over its threads; B2R reads the result later.
-void Reduce(Emitter& to, const Instruction& instruction, Barrier barrier) {
+void Reduce(Emitter& to, const MachineInstruction& instruction, Barrier barrier) {
   constexpr std::array<std::string_view, 4> kOperators = {"popc.u32", "and.pred", "or.pred", ""};
   const std::string operation(kOperators[instruction.Bits(74, 2)]);
   if (operation.empty()) return to.Unsupported("of a kind that is not known");
@@ -94,16 +94,16 @@ void Reduce(Emitter& to, const Instruction& instruction, Barrier barrier) {
 
 }  // namespace
 
-void LiftS2r(Emitter& to, const Instruction& instruction) {
+void LiftS2r(Emitter& to, const MachineInstruction& instruction) {
   WriteSpecial(to, instruction, instruction.destination());
 }
 
-void LiftS2ur(Emitter& to, const Instruction& instruction) {
+void LiftS2ur(Emitter& to, const MachineInstruction& instruction) {
   WriteSpecial(to, instruction, instruction.UniformRegisterAt(16));
 }
 
 // Reads special registers of 64 bits, clocks for example, and zeroes.
-void LiftCs2r(Emitter& to, const Instruction& instruction) {
+void LiftCs2r(Emitter& to, const MachineInstruction& instruction) {
   const Register target = instruction.destination();
   if (!instruction.Bit(80)) return WriteSpecial(to, instruction, target);
   switch (instruction.Bits(72, 8)) {
@@ -119,12 +119,12 @@ void LiftCs2r(Emitter& to, const Instruction& instruction) {
 }
 
 // Lanes that execute the instruction together must agree on the value.
-void LiftR2ur(Emitter& to, const Instruction& instruction) {
+void LiftR2ur(Emitter& to, const MachineInstruction& instruction) {
   to.Move(instruction.UniformRegisterAt(16), to.Read(instruction.ThreadRegisterAt(24)));
 }
 
 // Votes on a predicate, with a predicate and a ballot as results.
-void LiftVote(Emitter& to, const Instruction& instruction) {
+void LiftVote(Emitter& to, const MachineInstruction& instruction) {
   constexpr std::array<std::string_view, 4> kKinds = {"all", "any", "uni", ""};
   const Register ballot = instruction.destination();
   const Register result = instruction.PredicateAt(81);
@@ -144,7 +144,7 @@ void LiftVote(Emitter& to, const Instruction& instruction) {
 }
 
 // Lane and bounds are in registers or immediates, by the form.
-void LiftShfl(Emitter& to, const Instruction& instruction) {
+void LiftShfl(Emitter& to, const MachineInstruction& instruction) {
   constexpr std::array<std::string_view, 4> kKinds = {"idx", "up", "down", "bfly"};
   const bool lane_is_register = instruction.form() == 1 || instruction.form() == 2;
   const bool clamp_is_register = instruction.form() == 1 || instruction.form() == 4;
@@ -163,7 +163,7 @@ void LiftShfl(Emitter& to, const Instruction& instruction) {
 }
 
 // The lanes with an equal value; .ALL also tells whether all lanes agree.
-void LiftMatch(Emitter& to, const Instruction& instruction) {
+void LiftMatch(Emitter& to, const MachineInstruction& instruction) {
   const bool is_any = instruction.Bit(79);
   const bool is_pair = instruction.Bit(73);
   const Register source = instruction.ThreadRegisterAt(24);
@@ -177,14 +177,14 @@ void LiftMatch(Emitter& to, const Instruction& instruction) {
   to.Emit("match.all" + type + "?|?, ?, -1", {result, to.Write(same), value});
 }
 
-void LiftWarpsync(Emitter& to, const Instruction& instruction) {
+void LiftWarpsync(Emitter& to, const MachineInstruction& instruction) {
   if (!instruction.PredicateSourceAt(87, 90).always()) {
     return to.Unsupported("under a predicate besides its guard");
   }
   to.Emit("bar.warp.sync ?", {to.Read(instruction.b())});
 }
 
-void LiftBar(Emitter& to, const Instruction& instruction) {
+void LiftBar(Emitter& to, const MachineInstruction& instruction) {
   Barrier barrier = BarrierOf(to, instruction);
   switch (instruction.Bits(77, 2)) {
     case 0:
@@ -199,7 +199,7 @@ void LiftBar(Emitter& to, const Instruction& instruction) {
 }
 
 // Reads the result of the last BAR.RED.
-void LiftB2r(Emitter& to, const Instruction& instruction) {
+void LiftB2r(Emitter& to, const MachineInstruction& instruction) {
   if (instruction.Bits(78, 2) != 1) return to.Unsupported("of a kind that is not known");
   to.Declare(".reg .b32 " + std::string(kBarrierResult) + ";\n");
   const Register predicate = instruction.PredicateAt(81);
@@ -208,7 +208,7 @@ void LiftB2r(Emitter& to, const Instruction& instruction) {
   to.Emit("setp.ne.u32 ?, " + std::string(kBarrierResult) + ", 0", {to.Write(predicate)});
 }
 
-void LiftNanosleep(Emitter& to, const Instruction& instruction) {
+void LiftNanosleep(Emitter& to, const MachineInstruction& instruction) {
   to.Emit("nanosleep.u32 ?", {to.Read(instruction.b())});
 }
 

@@ -136,7 +136,7 @@ constexpr OpcodeEntry kOpcodes[] = {
 
 }  // namespace
 
-void LiftNothing(Emitter& /*to*/, const Instruction& /*instruction*/) {}
+void LiftNothing(Emitter& /*to*/, const MachineInstruction& /*instruction*/) {}
 
 const OpcodeEntry* FindOpcode(unsigned opcode) {
   const auto found = std::lower_bound(

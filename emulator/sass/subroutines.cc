@@ -10,7 +10,7 @@ namespace {
 
 class Walk {
  public:
-  Walk(const Text& text, const Kernel& kernel) : text_(text), kernel_(kernel) {}
+  Walk(const Text& text, const CubinKernel& kernel) : text_(text), kernel_(kernel) {}
 
   // The RETs that code from `entry` on reaches within the same call.
   std::set<std::uint64_t> ReturnsFrom(std::uint64_t entry) {
@@ -21,7 +21,7 @@ class Walk {
       std::uint64_t at = left.back();
       left.pop_back();
       while (at + kInstructionBytes <= text_.code.size() && seen.insert(at).second) {
-        const Instruction instruction = Decode(text_.code.data() + at, at);
+        const MachineInstruction instruction = Decode(text_.code.data() + at, at);
         AddTargets(instruction, left);
         if (instruction.opcode() == kRet) returns.insert(at);
         if (Ends(instruction)) break;
@@ -32,7 +32,7 @@ class Walk {
   }
 
  private:
-  void AddTargets(const Instruction& instruction, std::vector<std::uint64_t>& left) const {
+  void AddTargets(const MachineInstruction& instruction, std::vector<std::uint64_t>& left) const {
     if (instruction.opcode() == kBra) left.push_back(instruction.branch_target());
     if (instruction.opcode() != kBrx) return;
     for (const IndirectBranch& branch : kernel_.branches) {
@@ -41,7 +41,7 @@ class Walk {
     }
   }
 
-  static bool Ends(const Instruction& instruction) {
+  static bool Ends(const MachineInstruction& instruction) {
     const unsigned opcode = instruction.opcode();
     const bool leaves = opcode == kBra || opcode == kBrx || opcode == kExit || opcode == kRet;
     const bool has_predicate = opcode == kBra || opcode == kExit;
@@ -53,29 +53,29 @@ class Walk {
   }
 
   const Text& text_;
-  const Kernel& kernel_;
+  const CubinKernel& kernel_;
 };
 
 }  // namespace
 
-bool CallsByRegister(const Instruction& instruction) {
+bool CallsByRegister(const MachineInstruction& instruction) {
   constexpr unsigned kByRegister = 1;  // the form
   return instruction.opcode() == kCallRelative && instruction.form() == kByRegister;
 }
 
-std::vector<std::uint64_t> FunctionsBehind(const Text& text, const Kernel& kernel) {
+std::vector<std::uint64_t> FunctionsBehind(const Text& text, const CubinKernel& kernel) {
   std::vector<std::uint64_t> offsets;
-  for (const Function& function : text.functions) {
+  for (const CubinFunction& function : text.functions) {
     if (function.offset != kernel.offset) offsets.push_back(function.offset);
   }
   return offsets;
 }
 
-Subroutines FindSubroutines(const Text& text, const Kernel& kernel) {
+Subroutines FindSubroutines(const Text& text, const CubinKernel& kernel) {
   const std::vector<std::uint64_t> functions = FunctionsBehind(text, kernel);
   std::map<std::uint64_t, std::vector<std::uint64_t>> callers;  // a subroutine -> behind its calls
   for (std::uint64_t at = 0; at + kInstructionBytes <= text.code.size(); at += kInstructionBytes) {
-    const Instruction instruction = Decode(text.code.data() + at, at);
+    const MachineInstruction instruction = Decode(text.code.data() + at, at);
     if (instruction.opcode() != kCallRelative) continue;
     if (!CallsByRegister(instruction)) {
       callers[instruction.branch_target()].push_back(at + kInstructionBytes);

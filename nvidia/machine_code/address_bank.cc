@@ -19,26 +19,28 @@ constexpr std::array<unsigned, 9> kWriteOne = {kMov, kSel,  kIadd3, kLea,     kL
 // The low 16 bits of an unconditional MOV of a number to a register.
 constexpr std::uint64_t kMoveNumber = 0x7802;
 
-unsigned IndexRegister(const Instruction& load) { return static_cast<unsigned>(load.Bits(24, 8)); }
+unsigned IndexRegister(const MachineInstruction& load) {
+  return static_cast<unsigned>(load.Bits(24, 8));
+}
 
 // Whether the bank depends on registers.
-bool MayReadAnyBank(const Instruction& instruction) {
+bool MayReadAnyBank(const MachineInstruction& instruction) {
   if (instruction.opcode() == kLdc) return instruction.Bits(78, 2) != 0;
   return !instruction.is_uniform() && instruction.is_bindless();
 }
 
 // Whether a register is, or might be, added to the offset.
-bool HasIndex(const Instruction& instruction) {
+bool HasIndex(const MachineInstruction& instruction) {
   if (instruction.opcode() == kLdc) return IndexRegister(instruction) != Register::kZero;
   return instruction.is_uniform() &&
          (instruction.opcode() != kUldc || IndexRegister(instruction) != 0);
 }
 
-bool MovesNumberTo(unsigned reg, const Instruction& instruction) {
+bool MovesNumberTo(unsigned reg, const MachineInstruction& instruction) {
   return instruction.Bits(0, 16) == kMoveNumber && instruction.Bits(16, 8) == reg;
 }
 
-bool MayWrite(unsigned reg, const Instruction& instruction) {
+bool MayWrite(unsigned reg, const MachineInstruction& instruction) {
   const unsigned opcode = instruction.opcode();
   if (instruction.is_uniform() || IsStore(opcode)) return false;
   // Texture fetches have a second target; products of warp groups have a large target.
@@ -51,15 +53,15 @@ bool MayWrite(unsigned reg, const Instruction& instruction) {
 
 // A call of a system function preserves all registers but those of a possible result: code that
 // reads another register after the call means the value from before.
-bool KeepsAcrossCall(unsigned reg, const Instruction& instruction) {
+bool KeepsAcrossCall(unsigned reg, const MachineInstruction& instruction) {
   return instruction.opcode() == kCallAbsolute && (reg < 4 || reg > 15);
 }
 
-bool IsBranch(const Instruction& instruction) {
+bool IsBranch(const MachineInstruction& instruction) {
   return IsControl(instruction.opcode()) && instruction.opcode() != kLepc;
 }
 
-bool IsIndirectBranch(const Instruction& instruction) {
+bool IsIndirectBranch(const MachineInstruction& instruction) {
   return instruction.opcode() == kBrx || instruction.opcode() == kJmx;
 }
 
@@ -68,7 +70,7 @@ class Code {
   explicit Code(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   std::size_t size() const { return bytes_.size() / kInstructionBytes; }
-  Instruction operator[](std::size_t at) const {
+  MachineInstruction operator[](std::size_t at) const {
     const std::size_t offset = at * kInstructionBytes;
     return Decode(bytes_.data() + offset, offset);
   }
@@ -76,12 +78,12 @@ class Code {
   // Returns the number that the load at `at` adds to its offset, if one of the few instructions
   // before it plainly moves a number to the register.
   std::optional<std::uint64_t> IndexOf(std::size_t at) {
-    const Instruction load = (*this)[at];
+    const MachineInstruction load = (*this)[at];
     if (load.is_uniform()) return std::nullopt;
     const unsigned index = IndexRegister(load);
     FindTargets();
     while (at > 0 && !is_target_[at]) {
-      const Instruction before = (*this)[--at];
+      const MachineInstruction before = (*this)[--at];
       if (KeepsAcrossCall(index, before)) continue;
       if (IsBranch(before)) break;
       if (MovesNumberTo(index, before)) return before.Bits(32, 32);
@@ -96,7 +98,7 @@ class Code {
     if (!is_target_.empty()) return;
     is_target_.resize(size());
     for (std::size_t i = 0; i < size(); ++i) {
-      const Instruction instruction = (*this)[i];
+      const MachineInstruction instruction = (*this)[i];
       if (!IsBranch(instruction) || instruction.opcode() == kCallAbsolute) continue;
       // The tables of targets are elsewhere.
       if (IsIndirectBranch(instruction)) return is_target_.assign(size(), true);
@@ -119,7 +121,7 @@ bool AnyIn(std::span<const std::uint64_t> places, std::uint64_t begin, std::uint
 bool MayReadAddress(std::span<const std::byte> bytes, std::span<const std::uint64_t> places) {
   Code code(bytes);
   for (std::size_t i = 0; i < code.size(); ++i) {
-    const Instruction instruction = code[i];
+    const MachineInstruction instruction = code[i];
     if (!instruction.has_constant()) continue;
     if (MayReadAnyBank(instruction)) return true;
     if (instruction.constant_bank() != kAddressBank) continue;

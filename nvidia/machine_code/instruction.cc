@@ -27,36 +27,36 @@ Register Register::Next(unsigned by) const {
   return {file, static_cast<std::uint8_t>(next < last ? next : last)};
 }
 
-PredicateOperand Instruction::guard() const { return PredicateSourceAt(12, 15); }
+PredicateOperand MachineInstruction::guard() const { return PredicateSourceAt(12, 15); }
 
-Register Instruction::RegisterAt(unsigned first) const {
+Register MachineInstruction::RegisterAt(unsigned first) const {
   return is_uniform() ? UniformRegisterAt(first) : ThreadRegisterAt(first);
 }
 
-Register Instruction::ThreadRegisterAt(unsigned first) const {
+Register MachineInstruction::ThreadRegisterAt(unsigned first) const {
   return {RegisterFile::kRegister, static_cast<std::uint8_t>(Bits(first, 8))};
 }
 
-Register Instruction::UniformRegisterAt(unsigned first) const {
+Register MachineInstruction::UniformRegisterAt(unsigned first) const {
   return {RegisterFile::kUniform, static_cast<std::uint8_t>(Bits(first, 6))};
 }
 
-Register Instruction::PredicateAt(unsigned first) const {
+Register MachineInstruction::PredicateAt(unsigned first) const {
   return {is_uniform() ? RegisterFile::kUniformPredicate : RegisterFile::kPredicate,
           static_cast<std::uint8_t>(Bits(first, 3))};
 }
 
-PredicateOperand Instruction::PredicateSourceAt(unsigned first, unsigned negation) const {
+PredicateOperand MachineInstruction::PredicateSourceAt(unsigned first, unsigned negation) const {
   return {PredicateAt(first), Bit(negation)};
 }
 
-SourceOperand Instruction::RegisterSource(unsigned first) const {
+SourceOperand MachineInstruction::RegisterSource(unsigned first) const {
   SourceOperand source;
   source.reg = RegisterAt(first);
   return source;
 }
 
-SourceOperand Instruction::WideSource() const {
+SourceOperand MachineInstruction::WideSource() const {
   SourceOperand source;
   switch (form()) {
     case kImmediateB:
@@ -86,7 +86,7 @@ SourceOperand Instruction::WideSource() const {
   return source;
 }
 
-SourceOperand Instruction::a() const {
+SourceOperand MachineInstruction::a() const {
   SourceOperand source = RegisterSource(24);
   source.negated = Bit(72);
   source.absolute = Bit(73);
@@ -94,7 +94,7 @@ SourceOperand Instruction::a() const {
   return source;
 }
 
-SourceOperand Instruction::NarrowSource() const {
+SourceOperand MachineInstruction::NarrowSource() const {
   SourceOperand source = RegisterSource(64);
   source.absolute = Bit(74);
   source.negated = Bit(75);
@@ -102,8 +102,12 @@ SourceOperand Instruction::NarrowSource() const {
   return source;
 }
 
-SourceOperand Instruction::b() const { return WideIsC(form()) ? NarrowSource() : WideSource(); }
+SourceOperand MachineInstruction::b() const {
+  return WideIsC(form()) ? NarrowSource() : WideSource();
+}
 
-SourceOperand Instruction::c() const { return WideIsC(form()) ? WideSource() : NarrowSource(); }
+SourceOperand MachineInstruction::c() const {
+  return WideIsC(form()) ? WideSource() : NarrowSource();
+}
 
 }  // namespace torpor::sass

@@ -74,7 +74,7 @@ enum Form : unsigned {
   kUniformC = 7,
 };
 
-struct Instruction {
+struct MachineInstruction {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
   std::uint64_t offset = 0;  // in its text
@@ -135,8 +135,8 @@ struct Instruction {
 };
 
 // Decodes 16 bytes, little-endian; `offset` is the instruction's offset in its text.
-inline Instruction Decode(const void* bytes, std::uint64_t offset) {
-  Instruction instruction;
+inline MachineInstruction Decode(const void* bytes, std::uint64_t offset) {
+  MachineInstruction instruction;
   std::memcpy(&instruction.low, bytes, 8);
   std::memcpy(&instruction.high, static_cast<const char*>(bytes) + 8, 8);
   instruction.offset = offset;

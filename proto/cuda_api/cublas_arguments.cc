@@ -16,7 +16,7 @@ CallStatus CublasInvocation::refusal() const {
                       absl::StrCat(symbol_, ": the cuBLAS library of this node lacks it"));
   }
   return CallFailed(CUBLAS_STATUS_NOT_INITIALIZED,
-                    absl::StrCat(symbol_, ": the handle, or its stream, does not live"));
+                    absl::StrCat(symbol_, ": invalid or destroyed handle or stream"));
 }
 
 CallStatus CublasInvocation::Done(cublasStatus_t status) const {

@@ -16,8 +16,9 @@ CallStatus CudnnInvocation::refusal() const {
                       absl::StrCat(symbol_, ": the cuDNN library of this node lacks it"));
   }
   if (real_ == nullptr) {
-    return CallFailed(CUDNN_STATUS_NOT_INITIALIZED,
-                      absl::StrCat(symbol_, ": there is no cuDNN, or the stream does not live"));
+    return CallFailed(
+        CUDNN_STATUS_NOT_INITIALIZED,
+        absl::StrCat(symbol_, ": no cuDNN on the node, or an invalid or destroyed stream"));
   }
   return CallFailed(CUDNN_STATUS_NOT_SUPPORTED,
                     absl::StrCat(symbol_, ": cuDNN refused a descriptor"));

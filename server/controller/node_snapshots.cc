@@ -75,7 +75,7 @@ GpuSnapshot NodeSnapshots::SnapshotOf(const GpuExecutor& executor) const {
 }
 
 ObjectiveSnapshot NodeSnapshots::ObjectiveOf(const FunctionInstance& instance) const {
-  const scheduler::Function& function = scheduler_.node().functions.at(instance.function());
+  const scheduler::FunctionState& function = scheduler_.node().functions.at(instance.function());
   ObjectiveSnapshot objective;
   objective.deadline = function.objective.deadline;
   objective.percentile = function.objective.percentile;

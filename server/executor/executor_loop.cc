@@ -77,7 +77,7 @@ LoopMessage ExecutorLoop::Do(const Work& work, const absl::StatusOr<CUstream>& s
   }
   const auto& operation = std::get<v1::DaemonMessage>(work);
   if (stream.ok()) return RunOperation(environment_, operation, *stream);
-  OperationResult result;
+  OperationOutcome result;
   result.operation_id = operation.operation_id();
   result.session = SessionOf(operation);
   result.status = stream.status();
@@ -123,12 +123,12 @@ std::optional<ExitStatus> ExecutorLoop::OnSilence() {
 std::optional<ExitStatus> ExecutorLoop::Handle(LoopMessage message) {
   return std::visit(
       Overloaded{[this](v1::DaemonMessage& operation) { return OnOperation(std::move(operation)); },
-                 [this](OperationResult& result) { return OnResult(result); },
+                 [this](OperationOutcome& result) { return OnResult(result); },
                  [this](ContextLost& lost) { return OnLost(lost); },
                  [this](LoopArrival& arrival) { return OnArrived(arrival); },
                  [this](Consolidated& step) { return OnConsolidated(step); },
                  [](DaemonGone& gone) -> std::optional<ExitStatus> {
-                   spdlog::warn("torpord has gone ({}): ending", gone.reason);
+                   spdlog::warn("lost the connection to torpord ({}): exiting", gone.reason);
                    return ExitStatus::kDaemonLost;
                  }},
       message);
@@ -140,7 +140,7 @@ std::optional<ExitStatus> ExecutorLoop::OnOperation(v1::DaemonMessage operation)
     return EndIfShutDown();
   }
   if (operation.has_ping()) {
-    OperationResult alive;
+    OperationOutcome alive;
     alive.operation_id = operation.operation_id();
     Answer(alive);
     return std::nullopt;
@@ -167,7 +167,7 @@ void ExecutorLoop::Dispatch(Lane& lane, v1::DaemonMessage operation) {
   TORPOR_CHECK(work_.Send(std::move(operation)));
 }
 
-std::optional<ExitStatus> ExecutorLoop::OnResult(const OperationResult& result) {
+std::optional<ExitStatus> ExecutorLoop::OnResult(const OperationOutcome& result) {
   --running_;
   busy_until_ = clock_.Now();
   const auto lane = lanes_.find(result.session);
@@ -187,7 +187,7 @@ std::optional<ExitStatus> ExecutorLoop::OnResult(const OperationResult& result) 
   return EndIfShutDown();
 }
 
-void ExecutorLoop::Answer(const OperationResult& result) {
+void ExecutorLoop::Answer(const OperationOutcome& result) {
   if (!result.status.ok()) {
     spdlog::warn("operation {} on session {}: {}", result.operation_id, result.session.value,
                  result.status.ToString());
@@ -225,7 +225,7 @@ void ExecutorLoop::SetFree(v1::MemoryUse& memory) const {
 
 std::optional<ExitStatus> ExecutorLoop::EndIfShutDown() {
   if (!shutdown_operation_ || running_ > 0) return std::nullopt;
-  OperationResult done;
+  OperationOutcome done;
   done.operation_id = *shutdown_operation_;
   Answer(done);
   return ExitStatus::kShutdown;

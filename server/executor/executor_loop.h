@@ -46,7 +46,7 @@ struct LoopArrival {
 struct Consolidated {
   absl::StatusOr<Bytes> moved;
 };
-using LoopMessage = std::variant<v1::DaemonMessage, OperationResult, ContextLost, LoopArrival,
+using LoopMessage = std::variant<v1::DaemonMessage, OperationOutcome, ContextLost, LoopArrival,
                                  Consolidated, DaemonGone>;
 
 // Sends the loop's messages to torpord. Called by the loop's thread only.
@@ -97,7 +97,7 @@ class ExecutorLoop final : public SessionListener {
   // Each handler returns the exit status if the executor must end.
   std::optional<ExitStatus> Handle(LoopMessage message);
   std::optional<ExitStatus> OnOperation(v1::DaemonMessage operation);
-  std::optional<ExitStatus> OnResult(const OperationResult& result);
+  std::optional<ExitStatus> OnResult(const OperationOutcome& result);
   std::optional<ExitStatus> OnLost(const ContextLost& lost);
   std::optional<ExitStatus> OnArrived(const LoopArrival& arrival);
   std::optional<ExitStatus> OnConsolidated(const Consolidated& step);
@@ -111,7 +111,7 @@ class ExecutorLoop final : public SessionListener {
   // Hands the operation to a worker; the lane must be idle.
   void Dispatch(Lane& lane, v1::DaemonMessage operation);
   // Reports the result to torpord, with the session's memory and the GPU's free memory.
-  void Answer(const OperationResult& result);
+  void Answer(const OperationOutcome& result);
   void SetFree(v1::MemoryUse& memory) const;
 
   const OperationEnvironment environment_;

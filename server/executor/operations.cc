@@ -113,7 +113,7 @@ absl::StatusOr<memory::MovedBytes> SwapIn(Session& session, const DaemonMessage:
 
 // Runs an operation on an open session; fills in the parts of `result` besides the status.
 absl::Status RunOnSession(Session& session, const DaemonMessage& operation, TimePoint deadline,
-                          CUstream stream, OperationResult& result) {
+                          CUstream stream, OperationOutcome& result) {
   switch (operation.kind_case()) {
     case DaemonMessage::kSwapIn: {
       TORPOR_ASSIGN_OR_RETURN(result.from_peer, SwapIn(session, operation.swap_in()));
@@ -214,12 +214,12 @@ SessionId SessionOf(const DaemonMessage& operation) {
   }
 }
 
-OperationResult RunOperation(const OperationEnvironment& environment,
-                             const DaemonMessage& operation, CUstream stream) {
+OperationOutcome RunOperation(const OperationEnvironment& environment,
+                              const DaemonMessage& operation, CUstream stream) {
   const SteadyClock clock;
   const TimePoint start = clock.Now();
   const TimePoint deadline = start + environment.lease_end_patience;
-  OperationResult result;
+  OperationOutcome result;
   result.operation_id = operation.operation_id();
   result.session = SessionOf(operation);
   if (operation.has_open_session()) {

@@ -25,7 +25,7 @@ struct OperationEnvironment {
 SessionId SessionOf(const v1::DaemonMessage& operation);
 
 // Result of one operation, for the answer to torpord.
-struct OperationResult {
+struct OperationOutcome {
   std::uint64_t operation_id = 0;
   SessionId session;
   absl::Status status;
@@ -39,7 +39,7 @@ struct OperationResult {
 
 // Carries out one operation on a session. Blocks. `stream` must belong to the calling thread, with
 // the device current.
-OperationResult RunOperation(const OperationEnvironment& environment,
-                             const v1::DaemonMessage& operation, CUstream stream);
+OperationOutcome RunOperation(const OperationEnvironment& environment,
+                              const v1::DaemonMessage& operation, CUstream stream);
 
 }  // namespace torpor::executor

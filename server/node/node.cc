@@ -68,9 +68,9 @@ ExecutorSettings ExecutorSettingsOf(const Config& config, GpuIndex gpu, std::uin
           .log = config.log};
 }
 
-Command ExecutorCommand(const Config& config, const std::string& program, GpuIndex gpu,
-                        std::uint64_t epoch) {
-  Command command;
+ProcessCommand ExecutorCommand(const Config& config, const std::string& program, GpuIndex gpu,
+                               std::uint64_t epoch) {
+  ProcessCommand command;
   command.program = program;
   command.arguments = {"--settings",
                        FormatExecutorSettings(ExecutorSettingsOf(config, gpu, epoch))};
@@ -87,7 +87,7 @@ absl::Status CreateFolder(const std::string& path) {
 
 // Returns the indices of the GPUs to serve: the configured ones, or all.
 absl::StatusOr<std::vector<GpuIndex>> FindGpus(const Config& config, const std::string& program) {
-  Command command;
+  ProcessCommand command;
   command.program = program;
   command.arguments = {"--list-devices"};
   if (!config.cuda_library_dir.empty()) {

@@ -65,7 +65,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const Command& command,
+absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ProcessCommand& command,
                                                                   int standard_output) {
   std::vector<std::string> words = {command.program};
   words.insert(words.end(), command.arguments.begin(), command.arguments.end());
@@ -112,7 +112,7 @@ bool ChildProcess::HasEnded(std::string& why) {
   return true;
 }
 
-absl::StatusOr<std::string> RunForOutput(const Command& command, Duration timeout) {
+absl::StatusOr<std::string> RunForOutput(const ProcessCommand& command, Duration timeout) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe2");
   UniqueFd reader(ends[0]);

@@ -12,7 +12,7 @@
 
 namespace torpor::server {
 
-struct Command {
+struct ProcessCommand {
   std::string program;
   std::vector<std::string> arguments;          // without the program's own name
   std::vector<std::string> added_environment;  // "NAME=value", over the daemon's own
@@ -24,7 +24,7 @@ class ChildProcess {
  public:
   // Fails if the program cannot be executed. `standard_output`: a descriptor for the output
   // instead.
-  static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const Command& command,
+  static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ProcessCommand& command,
                                                              int standard_output = -1);
   ~ChildProcess();  // kills the process and waits for its end
 
@@ -46,6 +46,6 @@ class ChildProcess {
 
 // Runs a program to its end and returns its standard output. Fails unless the program ends with
 // status 0 within `timeout`.
-absl::StatusOr<std::string> RunForOutput(const Command& command, Duration timeout);
+absl::StatusOr<std::string> RunForOutput(const ProcessCommand& command, Duration timeout);
 
 }  // namespace torpor::server

@@ -38,7 +38,7 @@ class Supervisor final : public ExecutorKiller {
  public:
   struct Options {
     std::vector<GpuIndex> gpus;
-    std::function<Command(GpuIndex gpu, std::uint64_t epoch)> command;
+    std::function<ProcessCommand(GpuIndex gpu, std::uint64_t epoch)> command;
     Duration first_pause{std::chrono::milliseconds(100)};
     Duration longest_pause{std::chrono::seconds(5)};
     // A process that ran for longer did not fail to start.

@@ -32,14 +32,15 @@ gpus:
   - memory: 512MiB
 )";
 
-using Command = std::vector<std::string>;
+using ProcessCommand = std::vector<std::string>;
 
-Command Shell(const std::string& script) { return {"/bin/sh", "-c", script}; }
+ProcessCommand Shell(const std::string& script) { return {"/bin/sh", "-c", script}; }
 
 class Standalone : public testing::Test {
  protected:
-  std::unique_ptr<ChildProcess> Start(const Command& program, const Command& options = {}) const {
-    Command command = {kTorporctl, "run", "--standalone"};
+  std::unique_ptr<ChildProcess> Start(const ProcessCommand& program,
+                                      const ProcessCommand& options = {}) const {
+    ProcessCommand command = {kTorporctl, "run", "--standalone"};
     command.insert(command.end(), options.begin(), options.end());
     command.emplace_back("--");
     command.insert(command.end(), program.begin(), program.end());
@@ -93,8 +94,8 @@ TEST_F(Standalone, StdoutPassesThroughToTheByte) {
 }
 
 TEST_F(Standalone, VisibleDevicesChooseTheDaemonsGpus) {
-  Command command = {kTorporctl, "run", "--standalone", "--topology", "demo-2gpu", "--"};
-  const Command program = Shell("echo ${CUDA_VISIBLE_DEVICES-none}; exec " + kVectorAdd);
+  ProcessCommand command = {kTorporctl, "run", "--standalone", "--topology", "demo-2gpu", "--"};
+  const ProcessCommand program = Shell("echo ${CUDA_VISIBLE_DEVICES-none}; exec " + kVectorAdd);
   command.insert(command.end(), program.begin(), program.end());
   ChildProcess run(
       command, {folder_.path(),

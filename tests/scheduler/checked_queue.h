@@ -50,10 +50,11 @@ class CheckedQueue final : public QueuePolicy {
     return queue_->IsBefore(a, b, node, now);
   }
 
-  void OnOutcome(const Function& function, std::optional<bool> in_time, TimePoint now) override {
+  void OnOutcome(const FunctionState& function, std::optional<bool> in_time,
+                 TimePoint now) override {
     queue_->OnOutcome(function, in_time, now);
   }
-  void Forget(const Function& function) override { queue_->Forget(function); }
+  void Forget(const FunctionState& function) override { queue_->Forget(function); }
   void OnServed(const Instance& instance, const NodeState& node, TimePoint now) override {
     if (waiting_.count(instance.id) > 0) on_fault_("who is served still waits");
     if (!served_.insert(instance.id).second) on_fault_("an instance is served twice");
@@ -67,10 +68,10 @@ class CheckedQueue final : public QueuePolicy {
     if (served_.erase(instance.id) == 0) on_fault_("releases what is not served");
     queue_->OnReleased(instance, node, now);
   }
-  bool IsBeyondRescue(const Function& function) const override {
+  bool IsBeyondRescue(const FunctionState& function) const override {
     return queue_->IsBeyondRescue(function);
   }
-  std::optional<Standing> StandingOf(const Function& function) const override {
+  std::optional<Standing> StandingOf(const FunctionState& function) const override {
     return queue_->StandingOf(function);
   }
 

@@ -43,7 +43,7 @@ class PartsTest : public testing::Test {
   }
   // With secondary shards of the same size and the ids that follow.
   Instance& Add(std::uint64_t id, Bytes bytes, std::uint64_t secondary_shards = 0) {
-    Function& function = node_.functions[FunctionId{id}];
+    FunctionState& function = node_.functions[FunctionId{id}];
     function.id = FunctionId{id};
     function.instances.push_back(InstanceId{id});
     for (std::uint64_t i = 0; i <= secondary_shards; ++i) {

@@ -98,7 +98,7 @@ TEST(SharedQueueTest, ServesHigherPrioritiesFirst) {
   EXPECT_THAT(node.First(9), ElementsAre(3, 2, 1, 4));
   EXPECT_THAT(node.First(2), ElementsAre(3, 2));
   EXPECT_TRUE(node.queue().IsBefore(node.instance(3), node.instance(2), node.node(), {}));
-  node.Change(4, [](Function& function) { function.priority = 9; });
+  node.Change(4, [](FunctionState& function) { function.priority = 9; });
   EXPECT_THAT(node.First(9), ElementsAre(4, 3, 2, 1));
 }
 
@@ -112,11 +112,11 @@ TEST(SharedQueueTest, WhoChangesItsPriorityOrTenantLeavesNothingBehind) {
   };
   EXPECT_TRUE(is_high(1));  // a third of what all require
   EXPECT_FALSE(is_high(2));
-  node.Change(2, [](Function& function) { function.priority = 1; });
+  node.Change(2, [](FunctionState& function) { function.priority = 1; });
   EXPECT_FALSE(is_high(1));  // all of it
-  node.Change(2, [](Function& function) { function.priority = 0; });
+  node.Change(2, [](FunctionState& function) { function.priority = 0; });
   EXPECT_TRUE(is_high(1));
-  node.Change(2, [](Function& function) { function.tenant = TenantId{7}; });
+  node.Change(2, [](FunctionState& function) { function.tenant = TenantId{7}; });
   EXPECT_FALSE(is_high(1));
 }
 
@@ -124,7 +124,7 @@ TEST(SharedQueueTest, IsEmptyOnceAllHaveLeft) {
   WaitingNode node(MakeSharedQueue(RrcQueues()));
   node.AddFunction(1);
   node.Wait(1, At(seconds(1)));
-  node.Change(1, [](Function& function) { function.priority = 1; });
+  node.Change(1, [](FunctionState& function) { function.priority = 1; });
   node.Leave(1);
   EXPECT_FALSE(node.queue().is_empty());
   node.queue().Forget(node.function(1));
@@ -136,7 +136,7 @@ TEST(SharedQueueTest, WhoChangesItsTenantWhileItRunsLeavesNothingBehindAfterward
   node.AddFunction(1);
   node.Wait(1, At(seconds(1)));
   node.Serve(1, At(seconds(1)));
-  node.Change(1, [](Function& function) { function.tenant = TenantId{7}; });
+  node.Change(1, [](FunctionState& function) { function.tenant = TenantId{7}; });
   node.Release(1, At(seconds(2)));
   node.queue().Forget(node.function(1));
   EXPECT_TRUE(node.queue().is_empty());
@@ -220,7 +220,7 @@ std::vector<std::uint64_t> OrderOfAppendix(WaitingNode& node, std::uint64_t func
   };
   std::vector<Entry> sorted;
   for (std::uint64_t id = 1; id <= functions; ++id) {
-    const Function& function = node.function(id);
+    const FunctionState& function = node.function(id);
     const double p = function.objective.percentile;
     const double count = (p * static_cast<double>(function.recent.finished()) -
                           static_cast<double>(function.recent.in_time())) /
@@ -305,7 +305,7 @@ TEST(AdaptiveAlphaTest, FollowsTheRatioOfCompliantFunctions) {
 TEST(AdaptiveAlphaTest, IsOneForAllPrioritiesAndTenants) {
   WaitingNode node(MakeSharedQueue(RrcQueues({.alpha = 0.5, .period = seconds(40)})));
   for (const std::uint64_t id : {1, 2, 3}) node.AddFunction(id, {milliseconds(80), 0.98});
-  node.Change(3, [](Function& function) { function.priority = 1; });
+  node.Change(3, [](FunctionState& function) { function.priority = 1; });
   node.Finish(1, false, At(seconds(1)));
   node.Finish(2, false, At(seconds(1)));
   node.Finish(2, false, At(seconds(1)));

@@ -24,7 +24,7 @@ class SchedulerEndingsTest : public SchedulerTest {
     Tell(RequestGone{request, ending});
     Tell(LeaseEnded{kA});
   }
-  const Function& function() { return scheduler_.node().functions.at(FunctionId{kA.value}); }
+  const FunctionState& function() { return scheduler_.node().functions.at(FunctionId{kA.value}); }
 
   std::uint64_t next_request_ = 1;
 };

@@ -11,7 +11,9 @@ constexpr Duration kShort = std::chrono::milliseconds(300);
 
 class SchedulerIdleTest : public SchedulerTest {
  protected:
-  SchedulerIdleTest() : SchedulerTest(Options{.idle_write_back = kIdle}) { Up(kGpu0, 100); }
+  SchedulerIdleTest() : SchedulerTest(SchedulerOptions{.idle_write_back = kIdle}) {
+    Up(kGpu0, 100);
+  }
 
   void PassIdleTime() {
     Advance(kIdle);

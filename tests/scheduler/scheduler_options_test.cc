@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 
 class SchedulerOptionsTest : public SchedulerTest {
  protected:
-  explicit SchedulerOptionsTest(Options options = {}) : SchedulerTest(options) {}
+  explicit SchedulerOptionsTest(SchedulerOptions options = {}) : SchedulerTest(options) {}
 };
 
 TEST_F(SchedulerOptionsTest, FurtherRequestsThanMayWaitAreRefused) {
@@ -85,7 +85,7 @@ TEST_F(SchedulerOptionsTest, RequestsCountAgainstTheObjectiveWhenTheyAreOver) {
   // Its caller leaves before the deadline; another's leaves after it.
   Arrive(3, kA);
   Tell(RequestGone{RequestId{3}});
-  const Function& function = scheduler_.node().functions.at(FunctionId{9});
+  const FunctionState& function = scheduler_.node().functions.at(FunctionId{9});
   EXPECT_EQ(function.finished, 2u);
   EXPECT_EQ(function.in_time, 1u);
   Arrive(4, kA);
@@ -101,7 +101,7 @@ TEST_F(SchedulerOptionsTest, WhatWasHoursAgoIsNotHeldAgainstAFunction) {
   Tell(FunctionSet{.function = FunctionId{9}, .objective = objective});
   Tell(InstanceAdded{kA, 1, {}, FunctionId{9}});
   MakeResident(kA, kGpu0);
-  const Function& function = scheduler_.node().functions.at(FunctionId{9});
+  const FunctionState& function = scheduler_.node().functions.at(FunctionId{9});
   const auto grant = Only<Grant>(Arrive(1, kA));
   ASSERT_TRUE(grant);
   Serve(*grant, milliseconds(30));
@@ -125,7 +125,7 @@ TEST_F(SchedulerOptionsTest, AnotherObjectiveCountsFromNow) {
   set(milliseconds(25), 0);
   Tell(InstanceAdded{kA, 1, {}, FunctionId{9}});
   MakeResident(kA, kGpu0);
-  const Function& function = scheduler_.node().functions.at(FunctionId{9});
+  const FunctionState& function = scheduler_.node().functions.at(FunctionId{9});
   const auto grant = Only<Grant>(Arrive(1, kA));
   ASSERT_TRUE(grant);
   Serve(*grant, milliseconds(30));

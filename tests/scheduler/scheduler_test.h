@@ -19,10 +19,10 @@ inline constexpr InstanceId kC{3};
 // A scheduler with the default policies, and what is said to it.
 class SchedulerTest : public testing::Test {
  protected:
-  explicit SchedulerTest(Options options = {})
+  explicit SchedulerTest(SchedulerOptions options = {})
       : SchedulerTest({MakeFifoQueue(), MakeResidentFirstPlacement(), MakeLruEviction()}, options) {
   }
-  explicit SchedulerTest(Policies policies, Options options = {})
+  explicit SchedulerTest(Policies policies, SchedulerOptions options = {})
       : scheduler_(std::move(policies), options) {}
 
   Actions Tell(const Event& event) { return scheduler_.OnEvent(event, now_); }

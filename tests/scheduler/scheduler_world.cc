@@ -8,7 +8,7 @@
 namespace torpor::scheduler {
 namespace {
 
-Options IdleSoon(Options options) {
+SchedulerOptions IdleSoon(SchedulerOptions options) {
   options.idle_write_back = std::chrono::milliseconds(15);
   return options;
 }
@@ -21,7 +21,7 @@ SchedulerWorld::SchedulerWorld(Shape shape, Choose choose)
       scheduler_(PoliciesOf(shape_, [this](const std::string& what) { Fail(what); }),
                  IdleSoon(MakeSetup(shape_.setup)->options)) {
   if (shape_.log) {
-    const Options options = IdleSoon(MakeSetup(shape_.setup)->options);
+    const SchedulerOptions options = IdleSoon(MakeSetup(shape_.setup)->options);
     *shape_.log = Encode(EventLogHeader{shape_.setup, 0, options}) + '\n';
   }
   for (int i = 0; i < shape_.gpus; ++i) {

@@ -5,7 +5,7 @@
 namespace torpor::scheduler {
 
 void WaitingNode::AddFunction(std::uint64_t id, Objective objective) {
-  Function& function = node_.functions[FunctionId{id}];
+  FunctionState& function = node_.functions[FunctionId{id}];
   function.id = FunctionId{id};
   function.objective = objective;
   Instance& instance = node_.instances[InstanceId{id}];
@@ -47,7 +47,7 @@ void WaitingNode::Release(std::uint64_t id, TimePoint now) {
   queue_->OnReleased(instance(id), node_, now_);
 }
 
-void WaitingNode::Change(std::uint64_t id, const std::function<void(Function&)>& change) {
+void WaitingNode::Change(std::uint64_t id, const std::function<void(FunctionState&)>& change) {
   Instance& changed = instance(id);
   if (changed.queued_as) queue_->Remove(changed, node_, now_);
   queue_->Forget(function(id));
@@ -57,7 +57,7 @@ void WaitingNode::Change(std::uint64_t id, const std::function<void(Function&)>&
 }
 
 void WaitingNode::Finish(std::uint64_t id, bool in_time, TimePoint now) {
-  Function& finished = function(id);
+  FunctionState& finished = function(id);
   finished.recent.Add(in_time, now);
   queue_->OnOutcome(finished, in_time, now);
 }

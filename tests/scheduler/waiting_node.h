@@ -23,7 +23,7 @@ class WaitingNode {
   void Serve(std::uint64_t id, TimePoint now);
   void Release(std::uint64_t id, TimePoint now);
   // As a FunctionSet changes it.
-  void Change(std::uint64_t id, const std::function<void(Function&)>& change);
+  void Change(std::uint64_t id, const std::function<void(FunctionState&)>& change);
   void Finish(std::uint64_t id, bool in_time, TimePoint now);
   bool IsWaiting(std::uint64_t id) {
     return node_.instances.at(InstanceId{id}).queued_as.has_value();
@@ -33,7 +33,7 @@ class WaitingNode {
   std::vector<std::uint64_t> First(std::size_t count, TimePoint now = {});
 
   NodeState& node() { return node_; }
-  Function& function(std::uint64_t id) { return node_.functions.at(FunctionId{id}); }
+  FunctionState& function(std::uint64_t id) { return node_.functions.at(FunctionId{id}); }
   Instance& instance(std::uint64_t id) { return node_.instances.at(InstanceId{id}); }
   QueuePolicy& queue() { return *queue_; }
 

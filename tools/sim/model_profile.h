@@ -49,7 +49,7 @@ struct Profiles {
 };
 
 // A transfer of an image to a GPU.
-struct Transfer {
+struct ImageTransfer {
   TimePoint begun;
   TimePoint arrived;
   Duration alone{};  // time of the transfer alone on the reference links
@@ -59,7 +59,7 @@ struct Transfer {
 // which is not empty; `rest` is the model's. Execution follows the transfer layer by layer, and
 // each hides what the other leaves room for. Where execution takes longer than the transfer, `rest`
 // is the wait for the first layers, which come later in proportion as the whole transfer does.
-inline TimePoint ExecutionEnd(TimePoint begin, Duration resident, const Transfer& way,
+inline TimePoint ExecutionEnd(TimePoint begin, Duration resident, const ImageTransfer& way,
                               Duration rest) {
   const double stretch = static_cast<double>((way.arrived - way.begun).count()) /
                          static_cast<double>(std::max(way.alone, Duration(1)).count());

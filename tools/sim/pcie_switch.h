@@ -13,7 +13,7 @@ namespace torpor::sim {
 // Transfers from the host through one PCIe switch. Transfers to one GPU share the GPU's link, and
 // all share the switch's. Shares are max-min fair and computed anew whenever a transfer begins or
 // ends.
-class PcieSwitch {
+class SimulatedSwitch {
  public:
   using TransferId = std::uint64_t;
   struct End {
@@ -22,7 +22,7 @@ class PcieSwitch {
   };
 
   // Bandwidths of the GPUs' links and of the switch's link, in bytes a second (> 0).
-  PcieSwitch(std::vector<double> gpu_links, double link);
+  SimulatedSwitch(std::vector<double> gpu_links, double link);
 
   // `now` never goes back. `gpu` is an index of `gpu_links`, `bytes` above 0.
   void Begin(TransferId transfer, std::size_t gpu, Bytes bytes, TimePoint now);
@@ -33,7 +33,7 @@ class PcieSwitch {
   std::optional<End> NextEnd() const;
 
  private:
-  struct Transfer {
+  struct ImageTransfer {
     TransferId id = 0;
     std::size_t gpu = 0;
     double bytes_left = 0;
@@ -47,8 +47,8 @@ class PcieSwitch {
 
   const std::vector<double> gpu_links_;
   const double link_;
-  std::vector<Transfer> transfers_;  // oldest first
-  std::vector<std::size_t> on_gpu_;  // transfers by GPU
+  std::vector<ImageTransfer> transfers_;  // oldest first
+  std::vector<std::size_t> on_gpu_;       // transfers by GPU
   TimePoint now_{};
 };
 

@@ -32,7 +32,7 @@ SimulatedNode::SimulatedNode(const Setting& setting, Timers& timers, Observer& o
       scheduler_(MakeScheduler(setting.system, setting.seed)) {
   AddModels();
   for (const NodeModel::Switch& entry : setting.model->switches) {
-    switches_.push_back({PcieSwitch(entry.gpu_links, entry.bytes_per_s), 0});  // NOLINT
+    switches_.push_back({SimulatedSwitch(entry.gpu_links, entry.bytes_per_s), 0});  // NOLINT
   }
   AddGpus(TimePoint{});
 }
@@ -216,8 +216,8 @@ void SimulatedNode::SetSwitchTimer(std::size_t place, TimePoint now) {
 // The timer is of the transfer that ends first; transfers that end together have timers of their
 // own.
 void SimulatedNode::EndTransfer(std::size_t place, TimePoint now) {
-  PcieSwitch& links = switches_[place].links;
-  const PcieSwitch::TransferId key = links.NextEnd()->transfer;
+  SimulatedSwitch& links = switches_[place].links;
+  const SimulatedSwitch::TransferId key = links.NextEnd()->transfer;
   links.Remove(key, now);
   SetSwitchTimer(place, now);
   ImageHasArrived(key & ((1U << kGpuBits) - 1), key, now);

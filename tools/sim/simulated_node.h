@@ -100,7 +100,7 @@ class SimulatedNode {
     std::optional<BlockCache> block_cache;  // only with a single pool
   };
   struct Switch {
-    PcieSwitch links;
+    SimulatedSwitch links;
     std::uint64_t generation = 0;  // of the end's timer; older timers are void
   };
   // A model's times alone on the profiles' reference links.

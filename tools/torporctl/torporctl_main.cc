@@ -202,7 +202,7 @@ int RunProgram(const Options& options) {
 void AddAdminSocketOption(CLI::App& command, Options& options) {
   command
       .add_option("--socket", options.socket,
-                  "The daemon's admin socket; else the configuration names it")
+                  "torpord's admin socket (default: the configuration's admin_socket)")
       ->type_name("PATH");
 }
 
@@ -229,13 +229,16 @@ struct FunctionCommands {
 
 // Adds `function show` and `function set`, with an option for each changeable setting.
 FunctionCommands AddFunctionCommands(CLI::App& app, Options& options) {
-  CLI::App& function = *app.add_subcommand("function", "One function's objective");
+  CLI::App& function =
+      *app.add_subcommand("function", "Show or change a function's objective and limits");
   function.require_subcommand(1);
-  CLI::App& show = *function.add_subcommand("show", "What it is to reach, and what it has reached");
+  CLI::App& show =
+      *function.add_subcommand("show", "Show a function's objective and how many requests met it");
   show.add_option("function", options.function, "The function's name")->required();
   AddReportOptions(show, options);
-  CLI::App& set = *function.add_subcommand(
-      "set", "Change it, until torpord ends: what is to last belongs into the configuration");
+  CLI::App& set = *function.add_subcommand("set",
+                                           "Change a function's settings until torpord ends; "
+                                           "lasting changes belong in the configuration");
   set.add_option("function", options.function, "The function's name")->required();
   for (const std::string_view key : server::ChangeableSettings()) {
     const auto* const setting = server::FindSetting(server::FunctionSettings(), key);
@@ -257,14 +260,15 @@ void AddRunOptions(CLI::App& command, Options& options) {
   auto* const function =
       command.add_option("-f,--function", options.function, "Run as an instance of this function")
           ->type_name("NAME");
-  auto* const token = command
-                          .add_option("--token-file", options.token_file,
-                                      "The function's token; else the configuration names it")
-                          ->type_name("FILE");
+  auto* const token =
+      command
+          .add_option("--token-file", options.token_file,
+                      "File with the function's token (default: the configuration's)")
+          ->type_name("FILE");
   auto* const socket =
       command
           .add_option("--socket", options.socket,
-                      "The daemon's client socket; else the configuration names it")
+                      "torpord's client socket (default: the configuration's client_socket)")
           ->type_name("PATH");
   auto* const standalone =
       command.add_flag("--standalone", options.is_standalone,
@@ -295,39 +299,43 @@ void AddRunOptions(CLI::App& command, Options& options) {
 // status.
 int Run(std::vector<std::string> arguments) {
   Options options;
-  CLI::App app("Looks at a Torpor node and runs programs on it.", "torporctl");
+  CLI::App app("Inspects and administers a Torpor node, and runs CUDA programs on its GPUs.",
+               "torporctl");
   app.set_version_flag("--version", fmt::format("torporctl {}", server::Version()));
   app.footer(kFooter);
   app.require_subcommand(1);
   app.fallthrough();
   app.add_option("-c,--config-file", options.config_file,
-                 "The daemon's configuration (TORPOR_CONFIG_FILE); default "
-                 "/etc/torpor/config.yaml, or none if that does not exist")
+                 "torpord's configuration (environment: TORPOR_CONFIG_FILE; default: "
+                 "/etc/torpor/config.yaml if that exists)")
       ->type_name("FILE");
-  CLI::App& status = *app.add_subcommand("status", "The node and its GPUs");
+  CLI::App& status = *app.add_subcommand("status", "Show the node and its GPUs");
   AddReportOptions(status, options);
-  CLI::App& functions = *app.add_subcommand("functions", "The functions: state, memory, use");
+  CLI::App& functions =
+      *app.add_subcommand("functions", "List the functions with state, memory and use");
   AddReportOptions(functions, options);
   const FunctionCommands function = AddFunctionCommands(app, options);
-  CLI::App& explain = *app.add_subcommand("explain", "Why a request waited, and where it ran");
-  explain.add_option("request", options.request, "Its X-Request-Id")->required();
+  CLI::App& explain = *app.add_subcommand("explain", "Tell why a request waited and where it ran");
+  explain.add_option("request", options.request, "The request's X-Request-Id")->required();
   AddReportOptions(explain, options);
-  CLI::App& memory =
-      *app.add_subcommand("memory", "What is kept of the GPUs' memory, and for whom");
+  CLI::App& memory = *app.add_subcommand("memory", "Show GPU and host memory by function");
   AddReportOptions(memory, options);
-  CLI::App& load = AddRequestCommand(
-      app, options, "load", "Bring a function's memory to a GPU before a request does, and wait");
-  load.add_option("--gpu", options.gpu, "This one; else any")->check(CLI::NonNegativeNumber);
-  CLI::App& evict = AddRequestCommand(app, options, "evict",
-                                      "Take the memory of an idle function off the GPUs, and wait");
+  CLI::App& load =
+      AddRequestCommand(app, options, "load",
+                        "Swap a function's memory in to a GPU ahead of requests; waits until done");
+  load.add_option("--gpu", options.gpu, "Index of the GPU (default: torpord chooses)")
+      ->check(CLI::NonNegativeNumber);
+  CLI::App& evict = AddRequestCommand(
+      app, options, "evict", "Evict an idle function's memory from the GPUs; waits until done");
   CLI::App& pin = AddRequestCommand(
       app, options, "pin",
       "Evict a function only where evicting all others together leaves too little room");
-  CLI::App& unpin = AddRequestCommand(app, options, "unpin", "Evict a function as all others");
+  CLI::App& unpin =
+      AddRequestCommand(app, options, "unpin", "Undo pin: evict the function like any other");
   CLI::App& checkpoint =
       AddRequestCommand(app, options, "checkpoint",
-                        "Copy what the GPU has changed of a function to its image in host memory, "
-                        "where an executor's death does not harm it, and wait");
+                        "Write a function's changed GPU memory back to host memory, where the "
+                        "loss of an executor does not harm the data; waits until done");
   CLI::App& run = *app.add_subcommand("run", "Run a CUDA program on shared GPUs");
   AddRunOptions(run, options);
 

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/try.h"
 #include "client_shim/core/call_tracer.h"
 #include "client_shim/core/quiet_calls.h"
 #include "client_shim/core/transport/unix_socket.h"
@@ -31,7 +32,7 @@ CommandChannel::CommandChannel(const ChannelOptions& options, const ChannelParts
 
 cudaError_t CommandChannel::AwaitLease(Lock& lock, bool tells_program) {
   for (;;) {
-    if (const cudaError_t error = parts_.health.sticky(); error != cudaSuccess) return error;
+    TORPOR_TRY(parts_.health.sticky());
     if (lease_.state() == ClientLease::State::kHeld) return cudaSuccess;
     if (lease_.state() == ClientLease::State::kLost) {
       LeaseActions actions;
@@ -59,7 +60,7 @@ cudaError_t CommandChannel::Enqueue(const Command& command) {
   if (command.fields.size() > kMaxCommandFields) return cudaErrorInvalidValue;
   {
     Lock lock(mutex_);
-    if (const cudaError_t error = AwaitRoom(lock, false); error != cudaSuccess) return error;
+    TORPOR_TRY(AwaitRoom(lock, false));
     batch_.AppendLater(command);
     ++uses_;
     if (command.piece) parts_.ring.Submitted(*command.piece);
@@ -76,7 +77,7 @@ cudaError_t CommandChannel::Call(const Command& command, CallReply& reply) {
   waiter.reply = &reply;
   waiter.tells_program = !CallsAreQuiet();
   Lock lock(mutex_);
-  if (const cudaError_t error = AwaitRoom(lock, true); error != cudaSuccess) return error;
+  TORPOR_TRY(AwaitRoom(lock, true));
   const ExecutorLinkPtr link = lease_link_;
   batch_.Append(command.call_id, command.fields);
   const std::uint64_t use = ++uses_;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/try.h"
 #include "client_shim/core/call_tracer.h"
 
 namespace torpor::shim {
@@ -9,7 +10,7 @@ namespace torpor::shim {
 template <typename Reply>
 cudaError_t MemoryRequests::Ask(std::uint64_t id, const wire::ClientMessage& request,
                                 Reply& reply) {
-  if (const cudaError_t error = health_.Check(); error != cudaSuccess) return error;
+  TORPOR_TRY(health_.Check());
   const TracedWait wait(TracedWaitFor::kDaemon);
   wire::ServerMessage message;
   if (const cudaError_t error = daemon_->Ask(id, request, message); error != cudaSuccess)
@@ -23,7 +24,7 @@ cudaError_t MemoryRequests::Ask(std::uint64_t id, const wire::ClientMessage& req
 cudaError_t MemoryRequests::AskAddress(std::uint64_t id, const wire::ClientMessage& request,
                                        std::uint64_t& address) {
   wire::MemoryReply reply;
-  if (const cudaError_t error = Ask(id, request, reply); error != cudaSuccess) return error;
+  TORPOR_TRY(Ask(id, request, reply));
   if (reply.error != 0) log_.Debug("memory: " + reply.message);
   address = reply.address;
   return static_cast<cudaError_t>(reply.error);
@@ -76,7 +77,7 @@ cudaError_t MemoryRequests::Open(const ClientCore::MemoryHandle& handle,
                                  wire::OpenMemoryReply& reply) {
   const std::uint64_t id = NextId();
   const wire::OpenMemory request{id, handle.owner_session, handle.address, handle.token};
-  if (const cudaError_t error = Ask(id, request, reply); error != cudaSuccess) return error;
+  TORPOR_TRY(Ask(id, request, reply));
   if (reply.error != 0) log_.Debug("opening memory of another process: " + reply.message);
   return static_cast<cudaError_t>(reply.error);
 }

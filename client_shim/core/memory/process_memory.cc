@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string>
 
+#include "base/try.h"
+
 namespace torpor::shim {
 
 bool ProcessMemory::Forget(std::uint64_t address, bool on_device) {
@@ -34,7 +36,7 @@ cudaError_t ProcessMemory::Open(const MemoryHandle& handle, const ProgramDevices
 cudaError_t ProcessMemory::OpenFirst(const MemoryHandle& handle, const ProgramDevices& devices,
                                      MemoryRequests& primary, const Log& log, Allocation& opened) {
   wire::OpenMemoryReply reply;
-  if (const cudaError_t error = primary.Open(handle, reply); error != cudaSuccess) return error;
+  TORPOR_TRY(primary.Open(handle, reply));
   if (const int code = foreign_.Add(handle, reply.range_base, reply.range_bytes); code != 0) {
     log.Warn(std::string("cannot open another process's memory at its addresses: ") +
              std::strerror(code));

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/try.h"
 #include "client_shim/core/call_tracer.h"
 #include "client_shim/core/fork_guard.h"
 #include "client_shim/core/session/thread_streams.h"
@@ -34,8 +35,7 @@ cudaError_t DeviceSession::Start() {
 cudaError_t DeviceSession::Open() {
   settings_ = process_.ReadSettings();
   log_.set_level(settings_.log);
-  if (device_ == 0)
-    if (const cudaError_t error = ChooseDevices(); error != cudaSuccess) return error;
+  if (device_ == 0) TORPOR_TRY(ChooseDevices());
   ForkGuard::Install();
   const Deadline deadline = std::chrono::steady_clock::now() + settings_.connect_timeout;
   Result<Handshake, cudaError_t> handshake = ShakeHands(deadline);
@@ -47,7 +47,7 @@ cudaError_t DeviceSession::Open() {
   service_ = std::make_unique<ServiceThread>();
   daemon_ = std::make_unique<DaemonConnection>(std::move(handshake->control),
                                                [this] { service_->Wake(); });
-  if (const cudaError_t error = MapWindow(deadline); error != cudaSuccess) return error;
+  TORPOR_TRY(MapWindow(deadline));
   MakeChannel(*handshake->http2);
   daemon_->Send(wire::HelloAck{});
   service_->Start(*service_work_);
@@ -108,7 +108,7 @@ void DeviceSession::MakeChannel(const Nghttp2& http2) {
 }
 
 cudaError_t DeviceSession::Enqueue(const Command& command) {
-  if (const cudaError_t error = health_.Check(); error != cudaSuccess) return error;
+  TORPOR_TRY(health_.Check());
   if (!settings_.is_blocking) return channel_->Enqueue(command);
   const cudaError_t error = channel_->Enqueue(command);
   return error != cudaSuccess ? error : AwaitWork();
@@ -124,35 +124,35 @@ cudaError_t DeviceSession::AwaitWork() {
 }
 
 cudaError_t DeviceSession::Call(const Command& command, CallReply& reply) {
-  if (const cudaError_t error = health_.Check(); error != cudaSuccess) return error;
+  TORPOR_TRY(health_.Check());
   return channel_->Call(command, reply);
 }
 
 cudaError_t DeviceSession::Flush() {
-  if (const cudaError_t error = health_.Check(); error != cudaSuccess) return error;
+  TORPOR_TRY(health_.Check());
   channel_->Flush();
   return cudaSuccess;
 }
 
 cudaError_t DeviceSession::Create(std::uint64_t handle, const Command& create) {
-  if (const cudaError_t error = health_.Check(); error != cudaSuccess) return error;
+  TORPOR_TRY(health_.Check());
   channel_->Create(handle, create);
   return cudaSuccess;
 }
 
 cudaError_t DeviceSession::Configure(std::uint64_t handle, const Command& setting,
                                      std::uint64_t key) {
-  if (const cudaError_t error = health_.Check(); error != cudaSuccess) return error;
+  TORPOR_TRY(health_.Check());
   return channel_->Configure(handle, setting, key);
 }
 
 cudaError_t DeviceSession::Destroy(std::uint64_t handle, const Command& destroy) {
-  if (const cudaError_t error = health_.Check(); error != cudaSuccess) return error;
+  TORPOR_TRY(health_.Check());
   return channel_->Destroy(handle, destroy);
 }
 
 cudaError_t DeviceSession::TakeAsyncError() {
-  if (const cudaError_t error = health_.Check(); error != cudaSuccess) return error;
+  TORPOR_TRY(health_.Check());
   return CallsAreQuiet() ? cudaSuccess : channel_->TakeAsyncError();
 }
 
@@ -161,12 +161,12 @@ ClientCore::Use DeviceSession::CurrentUse() const {
 }
 
 cudaError_t DeviceSession::AcquireWindow(std::uint64_t bytes, WindowPiece& piece) {
-  if (const cudaError_t error = health_.Check(); error != cudaSuccess) return error;
+  TORPOR_TRY(health_.Check());
   if (window_.ring().Acquire(bytes, piece)) return cudaSuccess;
   const TracedWait wait(TracedWaitFor::kWindow);
   for (;;) {
     // Pieces become free when their commands have run, so the commands must be on their way.
-    if (const cudaError_t error = Flush(); error != cudaSuccess) return error;
+    TORPOR_TRY(Flush());
     std::this_thread::sleep_for(kRingPoll);
     if (window_.ring().Acquire(bytes, piece)) return cudaSuccess;
   }
@@ -183,7 +183,7 @@ cudaError_t DeviceSession::Free(std::uint64_t address) {
   // The daemon knows device memory by the session that allocated it.
   if (FindAllocation(address, allocation) && allocation.on_device && allocation.device != device_)
     return OfDevice(allocation.device)->Free(address);
-  if (const cudaError_t error = health_.Check(); error != cudaSuccess) return error;
+  TORPOR_TRY(health_.Check());
   if (!process_.memory().Forget(address, /*on_device=*/true)) return cudaErrorInvalidValue;
   return memory_.Free(address);
 }
@@ -196,7 +196,7 @@ cudaError_t DeviceSession::HostAlloc(std::uint64_t bytes, std::uint64_t& address
 
 cudaError_t DeviceSession::HostFree(std::uint64_t address) {
   if (this != &process_.first()) return process_.first().HostFree(address);
-  if (const cudaError_t error = health_.Check(); error != cudaSuccess) return error;
+  TORPOR_TRY(health_.Check());
   if (!process_.memory().Forget(address, /*on_device=*/false)) return cudaErrorInvalidValue;
   return process_.primary_memory().HostFree(address);
 }
@@ -210,7 +210,7 @@ cudaError_t DeviceSession::Release(const Allocation& allocation) {
 cudaError_t DeviceSession::FreeAll() {
   for (const Allocation& allocation : process_.memory().All()) {
     if (allocation.device != device_) continue;
-    if (const cudaError_t error = Release(allocation); error != cudaSuccess) return error;
+    TORPOR_TRY(Release(allocation));
   }
   return cudaSuccess;
 }

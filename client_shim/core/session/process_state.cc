@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/try.h"
 #include "client_shim/core/fork_guard.h"
 #include "client_shim/core/transport/handshake.h"
 #include "client_shim/core/visible_devices.h"
@@ -18,7 +19,7 @@ ProcessState::ProcessState(std::function<Settings()> read_settings, MakeSession 
 cudaError_t ProcessState::ChooseDevices(const Settings& settings, const Log& log) {
   if (!settings.visible_devices) return cudaSuccess;
   wire::InquiryReply reply;
-  if (const cudaError_t error = Inquire(ReadSettings(), reply); error != cudaSuccess) return error;
+  TORPOR_TRY(Inquire(ReadSettings(), reply));
   const std::string& text = *settings.visible_devices;
   std::vector<int> visible = VisibleDevices(text, reply.devices);
   if (!visible.empty()) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/try.h"
 #include "client_shim/core/call_tracer.h"
 #include "client_shim/core/client_core.h"
 #include "client_shim/cudart/overrides.h"
@@ -77,7 +78,7 @@ cudaError_t ForEachDevice(const Body& body) {
   for (int device = 0; ClientCore* const core = Core().OfDevice(device); ++device) {
     if (!core->IsOpen()) continue;
     UseCore(*core);
-    if (const cudaError_t error = body(); error != cudaSuccess) return error;
+    TORPOR_TRY(body());
   }
   return cudaSuccess;
 }
@@ -160,7 +161,7 @@ cudaError_t AskRaw(const Command& command, std::vector<std::uint8_t>& result);
 template <typename Result, typename Message>
 cudaError_t Ask(const Message& message, Result& result) {
   std::vector<std::uint8_t> bytes;
-  if (const cudaError_t error = AskRaw(Encode(message), bytes); error != cudaSuccess) return error;
+  TORPOR_TRY(AskRaw(Encode(message), bytes));
   wire::Reader reader(bytes);
   reader(result);
   return reader.done() ? cudaSuccess : cudaErrorUnknown;
@@ -178,8 +179,3 @@ inline std::uint64_t Address(const void* pointer) {
 }
 
 }  // namespace torpor::shim
-
-// Returns from the enclosing function, of result cudaError_t, if `expression` fails.
-#define TORPOR_TRY(expression)                                                    \
-  if (const cudaError_t torpor_error = (expression); torpor_error != cudaSuccess) \
-  return torpor_error

@@ -66,7 +66,7 @@ class LtOperand {
 
  private:
   const bool by_rows_;
-  Operand<T> stored_;
+  MatrixOperand<T> stored_;
 };
 
 // One product's epilogue memory: the bias vector and the auxiliary matrix.
@@ -271,13 +271,13 @@ bool ShapesAgree(const LtProblem& p) {
 }
 
 // The memory of a matrix, of all batches.
-Extent ExtentOf(const void* matrix, const LtMatrixLayout& x, bool written) {
+AccessExtent ExtentOf(const void* matrix, const LtMatrixLayout& x, bool written) {
   return MatrixExtent(matrix, ByRows(x) ? Columns(x) : Rows(x), ByRows(x) ? Rows(x) : Columns(x),
                       x.leading, ElementBytes(TypeOf(x)), written, x.batch_stride, x.batch_count);
 }
 
 // The memory of the bias, empty without a bias.
-Extent BiasExtent(const LtProblem& p) {
+AccessExtent BiasExtent(const LtProblem& p) {
   if (!LtHasBias(p.matmul)) return {};
   const bool by_columns = LtHas(p.matmul, kLtBiasGradientB);
   return MatrixExtent(reinterpret_cast<const void*>(p.matmul.bias),
@@ -287,7 +287,7 @@ Extent BiasExtent(const LtProblem& p) {
 }
 
 // The memory of the auxiliary matrix, empty without one.
-Extent AuxExtent(const LtProblem& p) {
+AccessExtent AuxExtent(const LtProblem& p) {
   const LtMatmulDescriptor& m = p.matmul;
   if (!LtHas(m, kLtAuxiliary)) return {};
   const std::int64_t per_byte = LtAuxIsMask(m) ? 8 : 1;
@@ -344,12 +344,12 @@ cublasStatus_t QueueLt(const DriverCalls& driver, CUstream stream, const LtProbl
   const bool reads_c = on_device || beta != 0.0;
   const std::array extents = {ExtentOf(p.a, p.a_layout, false),
                               ExtentOf(p.b, p.b_layout, false),
-                              reads_c ? ExtentOf(p.c, p.c_layout, false) : Extent(),
+                              reads_c ? ExtentOf(p.c, p.c_layout, false) : AccessExtent(),
                               ExtentOf(p.d, p.d_layout, true),
                               BiasExtent(p),
                               AuxExtent(p),
-                              Extent{p.alpha, scalar_bytes, false},
-                              Extent{p.beta, scalar_bytes, false}};
+                              AccessExtent{p.alpha, scalar_bytes, false},
+                              AccessExtent{p.beta, scalar_bytes, false}};
   const auto work = [=] {
     if (on_device) return Run(p, LoadElement(p.alpha, 0, scale), LoadElement(p.beta, 0, scale));
     Run(p, alpha, beta);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/try.h"
 #include "emulator/driver/base/exceptions.h"
 #include "emulator/driver/context/current_context.h"
 #include "emulator/driver/process/driver.h"
@@ -37,7 +38,7 @@ CUresult InContext(Body&& body) noexcept {
     if (Driver::Get().contexts().Get(stack.back().handle) != context.get()) {
       return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
-    if (const CUresult sticky = context->sticky(); sticky != CUDA_SUCCESS) return sticky;
+    TORPOR_TRY(context->sticky());
     return body(*context);
   });
 }
@@ -46,7 +47,7 @@ CUresult InContext(Body&& body) noexcept {
 template <typename Body>
 CUresult OnDevice(CUdevice index, Body&& body) noexcept {
   return Call([&](Driver& driver) -> CUresult {
-    Device* device = driver.device(index);
+    DriverDevice* device = driver.device(index);
     return device == nullptr ? CUDA_ERROR_INVALID_DEVICE : body(*device);
   });
 }
@@ -57,8 +58,8 @@ template <typename Body>
 CUresult OnStream(CUstream handle, Body&& body) noexcept {
   return Call([&](Driver&) -> CUresult {
     StreamTarget target;
-    if (const CUresult found = FindStream(handle, target); found != CUDA_SUCCESS) return found;
-    if (const CUresult sticky = target.context->sticky(); sticky != CUDA_SUCCESS) return sticky;
+    TORPOR_TRY(FindStream(handle, target));
+    TORPOR_TRY(target.context->sticky());
     return body(target);
   });
 }

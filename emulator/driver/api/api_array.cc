@@ -1,6 +1,7 @@
 // Arrays and mipmapped arrays.
 #include <utility>
 
+#include "base/try.h"
 #include "emulator/driver/api/api.h"
 #include "emulator/driver/texture/array.h"
 
@@ -67,7 +68,7 @@ CUresult CUDAAPI cuArrayDestroy(CUarray handle) {
   return WithArray(handle, [&](Context& context, const Array& array) {
     if (array.is_level) return CUDA_ERROR_INVALID_VALUE;
     context.WaitAll();
-    if (const CUresult sticky = context.sticky(); sticky != CUDA_SUCCESS) return sticky;
+    TORPOR_TRY(context.sticky());
     return Driver::Get().arrays().Destroy(handle) == nullptr ? CUDA_ERROR_INVALID_HANDLE
                                                              : CUDA_SUCCESS;
   });
@@ -109,7 +110,7 @@ CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray handle) {
     Driver& driver = Driver::Get();
     if (driver.mipmapped_arrays().Get(handle) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     context.WaitAll();
-    if (const CUresult sticky = context.sticky(); sticky != CUDA_SUCCESS) return sticky;
+    TORPOR_TRY(context.sticky());
     const auto mipmapped = driver.mipmapped_arrays().Destroy(handle);
     if (mipmapped == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     for (CUarray level : mipmapped->levels) driver.arrays().Destroy(level);

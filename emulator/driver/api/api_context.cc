@@ -13,7 +13,7 @@ constexpr unsigned kMaxContextFlags = CU_CTX_FLAGS_MASK;
 
 // Makes a context and pushes it, as cuCtxCreate does.
 CUresult CreateContext(CUcontext* context, unsigned flags, CUdevice device) {
-  return OnDevice(device, [&](Device& found) {
+  return OnDevice(device, [&](DriverDevice& found) {
     if (context == nullptr || (flags & ~kMaxContextFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
     auto created = std::make_shared<Context>(found, flags, false);
     *context = Driver::Get().AddContext(created);
@@ -25,8 +25,9 @@ CUresult CreateContext(CUcontext* context, unsigned flags, CUdevice device) {
 // Calls `body(PrimaryContext&)` with the primary context of a valid device.
 template <typename Body>
 CUresult OnPrimaryContext(CUdevice index, Body&& body) {
-  return OnDevice(
-      index, [&](Device& device) { return body(Driver::Get().primary_context(device.index())); });
+  return OnDevice(index, [&](DriverDevice& device) {
+    return body(Driver::Get().primary_context(device.index()));
+  });
 }
 
 }  // namespace

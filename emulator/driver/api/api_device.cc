@@ -62,7 +62,7 @@ CUresult CUDAAPI cuDeviceGetCount(int* count) {
 }
 
 CUresult CUDAAPI cuDeviceGet(CUdevice* device, int ordinal) {
-  return OnDevice(ordinal, [&](Device& found) {
+  return OnDevice(ordinal, [&](DriverDevice& found) {
     if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *device = found.index();
     return CUDA_SUCCESS;
@@ -70,7 +70,7 @@ CUresult CUDAAPI cuDeviceGet(CUdevice* device, int ordinal) {
 }
 
 CUresult CUDAAPI cuDeviceGetName(char* name, int size, CUdevice device) {
-  return OnDevice(device, [&](Device& found) {
+  return OnDevice(device, [&](DriverDevice& found) {
     if (name == nullptr || size <= 0) return CUDA_ERROR_INVALID_VALUE;
     CopyText(found.spec().name, name, size);
     return CUDA_SUCCESS;
@@ -78,7 +78,7 @@ CUresult CUDAAPI cuDeviceGetName(char* name, int size, CUdevice device) {
 }
 
 CUresult CUDAAPI cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
-  return OnDevice(device, [&](Device& found) {
+  return OnDevice(device, [&](DriverDevice& found) {
     if (uuid == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *uuid = found.uuid();
     return CUDA_SUCCESS;
@@ -86,7 +86,7 @@ CUresult CUDAAPI cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
 }
 
 CUresult CUDAAPI cuDeviceTotalMem(size_t* bytes, CUdevice device) {
-  return OnDevice(device, [&](Device& found) {
+  return OnDevice(device, [&](DriverDevice& found) {
     if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *bytes = found.spec().memory;
     return CUDA_SUCCESS;
@@ -94,7 +94,7 @@ CUresult CUDAAPI cuDeviceTotalMem(size_t* bytes, CUdevice device) {
 }
 
 CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
-  return OnDevice(device, [&](Device& found) {
+  return OnDevice(device, [&](DriverDevice& found) {
     const auto answer = found.Attribute(attribute);
     if (value == nullptr || !answer) return CUDA_ERROR_INVALID_VALUE;
     *value = *answer;
@@ -103,7 +103,7 @@ CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, 
 }
 
 CUresult CUDAAPI cuDeviceComputeCapability(int* major, int* minor, CUdevice device) {
-  return OnDevice(device, [&](Device& found) {
+  return OnDevice(device, [&](DriverDevice& found) {
     if (major == nullptr || minor == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *major = static_cast<int>(found.spec().compute_capability / 10);
     *minor = static_cast<int>(found.spec().compute_capability % 10);
@@ -112,7 +112,7 @@ CUresult CUDAAPI cuDeviceComputeCapability(int* major, int* minor, CUdevice devi
 }
 
 CUresult CUDAAPI cuDeviceGetPCIBusId(char* id, int size, CUdevice device) {
-  return OnDevice(device, [&](Device& found) {
+  return OnDevice(device, [&](DriverDevice& found) {
     if (id == nullptr || size <= 0) return CUDA_ERROR_INVALID_VALUE;
     CopyText(ToText(found.pci_address()), id, size);
     return CUDA_SUCCESS;
@@ -137,7 +137,7 @@ CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice* device, const char* id) {
 }
 
 CUresult CUDAAPI cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
-  return OnDevice(device, [&](Device&) {
+  return OnDevice(device, [&](DriverDevice&) {
     if (can == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (Driver::Get().device(peer) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     *can = device != peer ? 1 : 0;
@@ -147,9 +147,9 @@ CUresult CUDAAPI cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer)
 
 CUresult CUDAAPI cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute, CUdevice from,
                                          CUdevice to) {
-  return OnDevice(from, [&](Device& device) {
+  return OnDevice(from, [&](DriverDevice& device) {
     if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    const Device* const peer = Driver::Get().device(to);
+    const DriverDevice* const peer = Driver::Get().device(to);
     if (peer == nullptr || from == to) return CUDA_ERROR_INVALID_DEVICE;
     *value = PeerAttribute(attribute, device.spec().place, peer->spec().place);
     return CUDA_SUCCESS;

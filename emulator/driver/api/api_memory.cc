@@ -1,6 +1,7 @@
 // Device and host allocations, and attributes of addresses.
 #include <algorithm>
 
+#include "base/try.h"
 #include "emulator/driver/api/api.h"
 
 using namespace torpor::emulator;  // NOLINT: this file only defines the C interface
@@ -24,7 +25,7 @@ CUresult FreeDeviceMemory(std::uint64_t address, Context& context) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   context.WaitAll();
-  if (const CUresult sticky = context.sticky(); sticky != CUDA_SUCCESS) return sticky;
+  TORPOR_TRY(context.sticky());
   return Driver::Get().device(region->device)->FreeMemory(address, region->kind);
 }
 

@@ -13,8 +13,8 @@ using namespace torpor::emulator;  // NOLINT: this file only defines the C inter
 namespace {
 
 // The limit of dynamic shared memory on the function's device; 0 if the context is gone.
-unsigned SharedOptIn(const Function& function) {
-  const Module* module = Driver::Get().modules().Get(function.module());
+unsigned SharedOptIn(const FunctionObject& function) {
+  const ModuleObject* module = Driver::Get().modules().Get(function.module());
   const auto context = module == nullptr ? nullptr : module->context().lock();
   return context == nullptr
              ? 0
@@ -25,7 +25,7 @@ unsigned SharedOptIn(const Function& function) {
 template <typename Body>
 CUresult OnFunction(CUfunction handle, Body&& body) {
   return Call([&](Driver& driver) -> CUresult {
-    Function* function = driver.functions().Get(handle);
+    FunctionObject* function = driver.functions().Get(handle);
     return function == nullptr ? CUDA_ERROR_INVALID_HANDLE : body(*function);
   });
 }
@@ -34,7 +34,7 @@ CUresult OnFunction(CUfunction handle, Body&& body) {
 template <typename Body>
 CUresult OnModule(CUmodule handle, Body&& body) {
   return Call([&](Driver& driver) -> CUresult {
-    const Module* module = driver.modules().Get(handle);
+    const ModuleObject* module = driver.modules().Get(handle);
     return module == nullptr ? CUDA_ERROR_INVALID_HANDLE : body(*module);
   });
 }
@@ -52,8 +52,8 @@ CUresult LoadFile(CUmodule* module, const char* path) {
 // Makes the handles of a loaded module and of its functions.
 CUmodule AddModule(std::unique_ptr<Program> program, Context& context) {
   Driver& driver = Driver::Get();
-  const auto module =
-      std::make_shared<Module>(std::move(program), context.weak_from_this(), driver.functions());
+  const auto module = std::make_shared<ModuleObject>(std::move(program), context.weak_from_this(),
+                                                     driver.functions());
   CUmodule handle = driver.modules().Create(module);
   module->AddFunctions(handle);
   return handle;
@@ -92,7 +92,7 @@ CUresult CUDAAPI cuModuleLoad(CUmodule* module, const char* path) {
 
 CUresult CUDAAPI cuModuleUnload(CUmodule module) {
   return Call([&](Driver& driver) -> CUresult {
-    const Module* found = driver.modules().Get(module);
+    const ModuleObject* found = driver.modules().Get(module);
     if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     // Variables of the module must outlive the kernels in flight.
     if (const auto context = found->context().lock()) context->WaitAll();
@@ -108,7 +108,7 @@ CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
 }
 
 CUresult CUDAAPI cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
-  return OnModule(module, [&](const Module& found) {
+  return OnModule(module, [&](const ModuleObject& found) {
     if (function == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *function = found.Find(name);
     return *function == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
@@ -116,7 +116,7 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction* function, CUmodule module, cons
 }
 
 CUresult CUDAAPI cuModuleGetFunctionCount(unsigned int* count, CUmodule module) {
-  return OnModule(module, [&](const Module& found) {
+  return OnModule(module, [&](const ModuleObject& found) {
     if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *count = static_cast<unsigned>(found.functions().size());
     return CUDA_SUCCESS;
@@ -125,7 +125,7 @@ CUresult CUDAAPI cuModuleGetFunctionCount(unsigned int* count, CUmodule module) 
 
 CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction* functions, unsigned int count,
                                             CUmodule module) {
-  return OnModule(module, [&](const Module& found) {
+  return OnModule(module, [&](const ModuleObject& found) {
     if (functions == nullptr) return CUDA_ERROR_INVALID_VALUE;
     std::copy_n(found.functions().begin(), std::min<std::size_t>(count, found.functions().size()),
                 functions);
@@ -135,7 +135,7 @@ CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction* functions, unsigned int 
 
 CUresult CUDAAPI cuModuleGetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module,
                                    const char* name) {
-  return OnModule(module, [&](const Module& found) {
+  return OnModule(module, [&](const ModuleObject& found) {
     if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const GlobalVariable* variable = found.FindVariable(name);
     if (variable == nullptr) return CUDA_ERROR_NOT_FOUND;
@@ -176,7 +176,7 @@ CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel* kernels, unsigned int count
 }
 
 CUresult CUDAAPI cuLibraryGetModule(CUmodule* module, CUlibrary library) {
-  return OnModule(reinterpret_cast<CUmodule>(library), [&](const Module&) {
+  return OnModule(reinterpret_cast<CUmodule>(library), [&](const ModuleObject&) {
     if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *module = reinterpret_cast<CUmodule>(library);
     return CUDA_SUCCESS;
@@ -189,7 +189,7 @@ CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibra
 }
 
 CUresult CUDAAPI cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
-  return OnFunction(reinterpret_cast<CUfunction>(kernel), [&](Function&) {
+  return OnFunction(reinterpret_cast<CUfunction>(kernel), [&](FunctionObject&) {
     if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *function = reinterpret_cast<CUfunction>(kernel);
     return CUDA_SUCCESS;
@@ -224,7 +224,7 @@ CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CU
 }
 
 CUresult CUDAAPI cuFuncGetModule(CUmodule* module, CUfunction function) {
-  return OnFunction(function, [&](Function& found) {
+  return OnFunction(function, [&](FunctionObject& found) {
     if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *module = found.module();
     return CUDA_SUCCESS;
@@ -232,7 +232,7 @@ CUresult CUDAAPI cuFuncGetModule(CUmodule* module, CUfunction function) {
 }
 
 CUresult CUDAAPI cuFuncGetName(const char** name, CUfunction function) {
-  return OnFunction(function, [&](Function& found) {
+  return OnFunction(function, [&](FunctionObject& found) {
     if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *name = found.info().name.c_str();
     return CUDA_SUCCESS;
@@ -241,7 +241,7 @@ CUresult CUDAAPI cuFuncGetName(const char** name, CUfunction function) {
 
 CUresult CUDAAPI cuFuncGetParamInfo(CUfunction function, size_t index, size_t* offset,
                                     size_t* size) {
-  return OnFunction(function, [&](Function& found) {
+  return OnFunction(function, [&](FunctionObject& found) {
     const auto& parameters = found.info().parameters;
     if (offset == nullptr || index >= parameters.size()) return CUDA_ERROR_INVALID_VALUE;
     *offset = parameters[index].offset;
@@ -252,7 +252,7 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction function, size_t index, size_t* o
 
 CUresult CUDAAPI cuFuncGetAttribute(int* value, CUfunction_attribute attribute,
                                     CUfunction function) {
-  return OnFunction(function, [&](Function& found) {
+  return OnFunction(function, [&](FunctionObject& found) {
     if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const auto answer = found.Attribute(attribute);
     if (!answer.ok()) return answer.failure().code;
@@ -263,23 +263,23 @@ CUresult CUDAAPI cuFuncGetAttribute(int* value, CUfunction_attribute attribute,
 
 CUresult CUDAAPI cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
                                     int value) {
-  return OnFunction(function, [&](Function& found) {
+  return OnFunction(function, [&](FunctionObject& found) {
     return found.SetAttribute(attribute, value, SharedOptIn(found));
   });
 }
 
 CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction function, CUfunc_cache) {
-  return OnFunction(function, [](Function&) { return CUDA_SUCCESS; });
+  return OnFunction(function, [](FunctionObject&) { return CUDA_SUCCESS; });
 }
 
 CUresult CUDAAPI cuFuncLoad(CUfunction function) {
   // The call does not tell the shape of later blocks.
   constexpr Dim3 kUsualBlock = {256, 1, 1};
-  return OnFunction(function, [&](Function& found) { return found.Load(kUsualBlock); });
+  return OnFunction(function, [&](FunctionObject& found) { return found.Load(kUsualBlock); });
 }
 
 CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction function) {
-  return OnFunction(function, [&](Function& found) {
+  return OnFunction(function, [&](FunctionObject& found) {
     if (state == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *state = found.loaded() ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
     return CUDA_SUCCESS;

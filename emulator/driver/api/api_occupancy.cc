@@ -29,7 +29,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block
                                                            size_t shared_bytes, int limit,
                                                            unsigned int) {
   return InContext([&](Context& context) {
-    const Function* found = Driver::Get().functions().Get(function);
+    const FunctionObject* found = Driver::Get().functions().Get(function);
     if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (grid == nullptr || block == nullptr) return CUDA_ERROR_INVALID_VALUE;
     int largest = static_cast<int>(found->info().max_threads_per_block);
@@ -59,7 +59,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunct
 CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction function,
                                                          int blocks, int threads) {
   return InContext([&](Context& context) {
-    const Function* found = Driver::Get().functions().Get(function);
+    const FunctionObject* found = Driver::Get().functions().Get(function);
     if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (bytes == nullptr || blocks <= 0 || threads <= 0) return CUDA_ERROR_INVALID_VALUE;
     *bytes = AvailableDynamicShared(*found, context.device(), blocks);

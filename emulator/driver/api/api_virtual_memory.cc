@@ -73,7 +73,7 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
         !ValidProperties(properties)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    Device* device = driver.device(properties->location.id);
+    DriverDevice* device = driver.device(properties->location.id);
     if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     auto memory = PhysicalMemory::Create(size, *properties, device->spec().place, device->budget());
     if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -161,7 +161,7 @@ CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* ha
     }
     const int fd = static_cast<int>(reinterpret_cast<std::intptr_t>(source));
     auto memory = PhysicalMemory::Import(fd, [&](unsigned place) -> std::optional<CUdevice> {
-      const Device* device = driver.DeviceAt(place);
+      const DriverDevice* device = driver.DeviceAt(place);
       if (device == nullptr) return std::nullopt;
       return device->index();
     });

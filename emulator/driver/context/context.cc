@@ -54,7 +54,7 @@ std::shared_ptr<Completion> Event::StartRecording() {
   return completion;
 }
 
-Context::Context(Device& device, unsigned flags, bool primary)
+Context::Context(DriverDevice& device, unsigned flags, bool primary)
     : device_(device),
       primary_(primary),
       id_(next_context_id.fetch_add(1)),

@@ -49,12 +49,12 @@ class Context : public std::enable_shared_from_this<Context> {
   // Returns the result of the work; a poisoned context drops queued work without running it.
   using Work = std::function<CUresult()>;
 
-  Context(Device& device, unsigned flags, bool primary);
+  Context(DriverDevice& device, unsigned flags, bool primary);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  Device& device() { return device_; }
+  DriverDevice& device() { return device_; }
   bool primary() const { return primary_; }
   unsigned flags() const { return flags_.load(); }
   void set_flags(unsigned flags) { flags_ = flags; }
@@ -112,7 +112,7 @@ class Context : public std::enable_shared_from_this<Context> {
   std::vector<Stream::Dependency> Dependencies(const Stream& stream) const;
   std::vector<std::shared_ptr<Stream>> Streams(bool blocking_only) const;
 
-  Device& device_;
+  DriverDevice& device_;
   const bool primary_;
   const std::uint64_t id_;
   std::atomic<CUcontext> handle_{nullptr};

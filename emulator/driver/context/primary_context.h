@@ -25,7 +25,7 @@ class ContextRegistry {
 class PrimaryContext {
  public:
   // `device` and `registry` must outlive the primary context.
-  PrimaryContext(Device& device, ContextRegistry& registry)
+  PrimaryContext(DriverDevice& device, ContextRegistry& registry)
       : device_(device), registry_(registry) {}
 
   std::shared_ptr<Context> Retain(CUcontext& handle);
@@ -41,7 +41,7 @@ class PrimaryContext {
   CUcontext handle() const;
 
  private:
-  Device& device_;
+  DriverDevice& device_;
   ContextRegistry& registry_;
 
   mutable std::mutex mutex_;  // guards the members below

@@ -109,8 +109,8 @@ constexpr FixedAttribute kFixedAttributes[] = {
 
 }  // namespace
 
-Device::Device(CUdevice index, GpuSpec spec, const Topology& topology, NodeFile& node,
-               AddressSpace& space)
+DriverDevice::DriverDevice(CUdevice index, GpuSpec spec, const Topology& topology, NodeFile& node,
+                           AddressSpace& space)
     : index_(index),
       spec_(std::move(spec)),
       pci_address_(PciAddressOf(topology, spec_.place)),
@@ -118,13 +118,13 @@ Device::Device(CUdevice index, GpuSpec spec, const Topology& topology, NodeFile&
       space_(space),
       budget_(node, spec_.place, spec_.memory) {}
 
-DeviceTraits Device::traits() const {
+DeviceTraits DriverDevice::traits() const {
   return {.multiprocessors = spec_.multiprocessors,
           .compute_capability = spec_.compute_capability,
           .shared_bytes_per_block = kSharedPerBlockOptIn};
 }
 
-CUuuid Device::uuid() const {
+CUuuid DriverDevice::uuid() const {
   // Version 4 in form. The same in every process for the same place in the topology. A different
   // link gives a different UUID, since measurements of a GPU's link are kept under the GPU's name.
   static constexpr unsigned char kTemplate[16] = {0x70, 0x6f, 0x72, 0x74, 0x6f, 0x72, 0x40, 0x00,
@@ -136,7 +136,7 @@ CUuuid Device::uuid() const {
   return uuid;
 }
 
-std::optional<int> Device::Attribute(CUdevice_attribute attribute) const {
+std::optional<int> DriverDevice::Attribute(CUdevice_attribute attribute) const {
   if (attribute <= 0 || attribute >= CU_DEVICE_ATTRIBUTE_MAX) return std::nullopt;
   switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
@@ -160,8 +160,8 @@ std::optional<int> Device::Attribute(CUdevice_attribute attribute) const {
 }
 
 // Takes the budget before the memory, and gives it back if the memory is not available.
-DriverResult<std::uint64_t> Device::AllocateMemory(Bytes size, RegionKind kind, CUcontext owner,
-                                                   unsigned flags) {
+DriverResult<std::uint64_t> DriverDevice::AllocateMemory(Bytes size, RegionKind kind,
+                                                         CUcontext owner, unsigned flags) {
   if (size == 0) return Failure<CUresult>{CUDA_ERROR_INVALID_VALUE, "size 0"};
   if (size > spec_.memory || !budget_.Take(RoundUp(size, kAllocationUnit))) {
     return Failure<CUresult>{CUDA_ERROR_OUT_OF_MEMORY, "the device's memory is used up"};
@@ -171,7 +171,7 @@ DriverResult<std::uint64_t> Device::AllocateMemory(Bytes size, RegionKind kind, 
   return address;
 }
 
-CUresult Device::FreeMemory(std::uint64_t address, RegionKind kind) {
+CUresult DriverDevice::FreeMemory(std::uint64_t address, RegionKind kind) {
   const auto region = space_.Free(address, kind);
   if (!region.ok()) return region.failure().code;
   budget_.Return(RoundUp(region->size, kAllocationUnit));
@@ -179,16 +179,16 @@ CUresult Device::FreeMemory(std::uint64_t address, RegionKind kind) {
 }
 
 // Any known memory will do: registered host memory is accessible to all devices.
-bool Device::IsAccessible(std::uint64_t address, Bytes size) const {
+bool DriverDevice::IsAccessible(std::uint64_t address, Bytes size) const {
   return space_.Covers(address, size, Access::kRead);
 }
 
-ExecResult<std::uint64_t> Device::Allocate(Bytes size) {
+ExecResult<std::uint64_t> DriverDevice::Allocate(Bytes size) {
   const auto address = AllocateMemory(size, RegionKind::kDevice, nullptr);
   if (!address.ok()) return Failure<ExecError>{ExecError::kOutOfMemory, address.failure().message};
   return *address;
 }
 
-void Device::Free(std::uint64_t address) { FreeMemory(address, RegionKind::kDevice); }
+void DriverDevice::Free(std::uint64_t address) { FreeMemory(address, RegionKind::kDevice); }
 
 }  // namespace torpor::emulator

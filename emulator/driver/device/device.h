@@ -17,12 +17,12 @@ namespace torpor::emulator {
 inline constexpr Bytes kAllocationUnit = 4 * kKiB;
 
 // One emulated GPU: properties, memory budget, and device memory as kernels see it. Thread-safe.
-class Device final : public DeviceMemory {
+class DriverDevice final : public DeviceMemory {
  public:
   // `node` and `space` must outlive the device. `index` is the CUDA ordinal in this process;
   // `spec.place` is the index in the topology.
-  Device(CUdevice index, GpuSpec spec, const Topology& topology, NodeFile& node,
-         AddressSpace& space);
+  DriverDevice(CUdevice index, GpuSpec spec, const Topology& topology, NodeFile& node,
+               AddressSpace& space);
 
   CUdevice index() const { return index_; }
   const GpuSpec& spec() const { return spec_; }

@@ -12,7 +12,7 @@ namespace torpor::emulator {
 namespace {
 
 // Describes a kernel as the driver reports kernels.
-KernelInfo InfoOf(const sass::Cubin& cubin, const sass::Kernel& kernel) {
+KernelInfo InfoOf(const sass::Cubin& cubin, const sass::CubinKernel& kernel) {
   KernelInfo info;
   info.name = kernel.name;
   info.parameters.reserve(kernel.parameters.size());
@@ -32,7 +32,7 @@ KernelInfo InfoOf(const sass::Cubin& cubin, const sass::Kernel& kernel) {
 }
 
 // The address by which the PTX refers to the relocated function.
-std::uint64_t CodeAddress(const sass::Cubin& cubin, const sass::Relocation& relocation) {
+std::uint64_t CodeAddress(const sass::Cubin& cubin, const sass::CubinRelocation& relocation) {
   return relocation.external != sass::kNoIndex
              ? sass::ExternalAddress(relocation.external)
              : cubin.texts[relocation.text].code_address + relocation.addend;
@@ -71,7 +71,7 @@ void CubinSource::AddMemories() {
     memory.align = section.align;
     memory.constant = section.kind == sass::Memory::Kind::kConstant;
     memory.initial.assign(section.initial.begin(), section.initial.end());
-    for (const sass::Relocation& relocation : section.relocations) {
+    for (const sass::CubinRelocation& relocation : section.relocations) {
       if (relocation.memory != sass::kNoIndex) {
         memory.addresses.push_back({relocation.offset, relocation.memory, relocation.addend});
         continue;
@@ -84,7 +84,7 @@ void CubinSource::AddMemories() {
 
 void CubinSource::AddVariables() {
   variables_.reserve(cubin_.variables.size());
-  for (const sass::Variable& variable : cubin_.variables) {
+  for (const sass::CubinVariable& variable : cubin_.variables) {
     variables_.push_back(
         {std::string(variable.name), variable.memory, variable.offset, variable.bytes});
   }
@@ -92,12 +92,12 @@ void CubinSource::AddVariables() {
 
 void CubinSource::AddKernels() {
   kernels_.reserve(cubin_.kernels.size());
-  for (const sass::Kernel& kernel : cubin_.kernels) kernels_.push_back(InfoOf(cubin_, kernel));
+  for (const sass::CubinKernel& kernel : cubin_.kernels) kernels_.push_back(InfoOf(cubin_, kernel));
 }
 
 // Translates one kernel; fails with the instruction that is not supported.
 ExecResult<std::string> CubinSource::KernelPtx(std::size_t index) const {
-  const sass::Kernel& kernel = cubin_.kernels[index];
+  const sass::CubinKernel& kernel = cubin_.kernels[index];
   const auto body = sass::LiftKernel(cubin_, kernel);
   if (body) return sass::KernelPtx(cubin_, kernel, *body);
   const bool unsupported = body.failure().code == sass::LiftError::kUnsupported;

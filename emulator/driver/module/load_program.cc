@@ -63,7 +63,7 @@ bool Runs(unsigned architecture, unsigned compute_capability) {
          std::ranges::find(sass::kArchitectures, architecture) != sass::kArchitectures.end();
 }
 
-LoadedProgram LoadCubin(std::string cubin, Device& device) {
+LoadedProgram LoadCubin(std::string cubin, DriverDevice& device) {
   auto source = CubinSource::Open(std::move(cubin));
   if (!source.ok()) return source.failure();
   const unsigned architecture = (*source)->architecture();
@@ -76,7 +76,7 @@ LoadedProgram LoadCubin(std::string cubin, Device& device) {
   return ToLoaded(Program::Load(std::move(source).value(), device, device.traits()));
 }
 
-LoadedProgram LoadFatbin(const void* data, Device& device) {
+LoadedProgram LoadFatbin(const void* data, DriverDevice& device) {
   const std::span module(static_cast<const std::byte*>(data), FatbinSize(data));
   if (module.empty()) return Failure<CUresult>{CUDA_ERROR_INVALID_IMAGE, "not a fatbin container"};
   const unsigned compute_capability = device.spec().compute_capability;
@@ -99,7 +99,7 @@ std::uint32_t MagicOf(const void* module) {
   return magic;
 }
 
-LoadedProgram LoadLinked(const void* module, Device& device) {
+LoadedProgram LoadLinked(const void* module, DriverDevice& device) {
   const auto parts = DecodeLinkedModule(module);
   if (parts) return ToLoaded(Program::Load(*parts, device, device.traits()));
   return Failure<CUresult>{CUDA_ERROR_INVALID_PTX, "a linked module that is damaged"};
@@ -107,7 +107,7 @@ LoadedProgram LoadLinked(const void* module, Device& device) {
 
 }  // namespace
 
-DriverResult<std::unique_ptr<Program>> LoadProgram(const void* module, Device& device) {
+DriverResult<std::unique_ptr<Program>> LoadProgram(const void* module, DriverDevice& device) {
   const std::uint32_t magic = MagicOf(module);
   if (magic == kLinkedModuleMagic) return LoadLinked(module, device);
   if (magic == kFatbinMagic) return LoadFatbin(module, device);

@@ -11,6 +11,6 @@ namespace torpor::emulator {
 // Loads for `device` what cuModuleLoadData takes: a fatbin wrapper, a fatbin, a cubin, a linked
 // module of cuLinkComplete, or PTX text that ends with NUL. `module` must be readable as far as its
 // own header says. `device` must outlive the program.
-DriverResult<std::unique_ptr<Program>> LoadProgram(const void* module, Device& device);
+DriverResult<std::unique_ptr<Program>> LoadProgram(const void* module, DriverDevice& device);
 
 }  // namespace torpor::emulator

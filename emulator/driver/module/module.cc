@@ -9,14 +9,15 @@
 
 namespace torpor::emulator {
 
-Function::Function(std::shared_ptr<Program> program, const KernelInfo& info, CUmodule module)
+FunctionObject::FunctionObject(std::shared_ptr<Program> program, const KernelInfo& info,
+                               CUmodule module)
     : program_(std::move(program)),
       info_(info),
       module_(module),
       max_dynamic_shared_(static_cast<unsigned>(
           kSharedPerBlock - std::min(kSharedPerBlock, info.static_shared_bytes))) {}
 
-CUresult Function::Load(const Dim3& block) {
+CUresult FunctionObject::Load(const Dim3& block) {
   if (loaded()) return CUDA_SUCCESS;
   const auto compiled = program_->Preload(info_.name, block);
   if (!compiled.ok()) {
@@ -27,7 +28,7 @@ CUresult Function::Load(const Dim3& block) {
   return CUDA_SUCCESS;
 }
 
-DriverResult<int> Function::Attribute(CUfunction_attribute attribute) const {
+DriverResult<int> FunctionObject::Attribute(CUfunction_attribute attribute) const {
   const auto as_int = [](auto value) { return static_cast<int>(value); };
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: {
@@ -57,7 +58,8 @@ DriverResult<int> Function::Attribute(CUfunction_attribute attribute) const {
   }
 }
 
-CUresult Function::SetAttribute(CUfunction_attribute attribute, int value, unsigned shared_optin) {
+CUresult FunctionObject::SetAttribute(CUfunction_attribute attribute, int value,
+                                      unsigned shared_optin) {
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
       if (value < 0 || static_cast<Bytes>(value) + info_.static_shared_bytes > shared_optin) {
@@ -74,34 +76,34 @@ CUresult Function::SetAttribute(CUfunction_attribute attribute, int value, unsig
   }
 }
 
-Module::Module(std::shared_ptr<Program> program, std::weak_ptr<Context> context,
-               FunctionTable& function_table)
+ModuleObject::ModuleObject(std::shared_ptr<Program> program, std::weak_ptr<Context> context,
+                           FunctionTable& function_table)
     : program_(std::move(program)),
       context_(std::move(context)),
       function_table_(function_table),
       kernels_(program_->kernels()) {}
 
-Module::~Module() {
+ModuleObject::~ModuleObject() {
   for (CUfunction function : functions_) function_table_.Destroy(function);
 }
 
-void Module::AddFunctions(CUmodule handle) {
+void ModuleObject::AddFunctions(CUmodule handle) {
   functions_.reserve(kernels_.size());
   for (const KernelInfo& kernel : kernels_) {
     // Work in flight outlives the module, so a function refers to the program's description.
     functions_.push_back(function_table_.Create(
-        std::make_shared<Function>(program_, *program_->FindKernel(kernel.name), handle)));
+        std::make_shared<FunctionObject>(program_, *program_->FindKernel(kernel.name), handle)));
   }
 }
 
-CUfunction Module::Find(std::string_view name) const {
+CUfunction ModuleObject::Find(std::string_view name) const {
   for (std::size_t i = 0; i < kernels_.size(); ++i) {
     if (kernels_[i].name == name) return functions_[i];
   }
   return nullptr;
 }
 
-const GlobalVariable* Module::FindVariable(std::string_view name) const {
+const GlobalVariable* ModuleObject::FindVariable(std::string_view name) const {
   const auto& variables = program_->variables();
   const auto found = std::find_if(variables.begin(), variables.end(),
                                   [&](const GlobalVariable& v) { return v.name == name; });

@@ -15,12 +15,12 @@
 namespace torpor::emulator {
 
 class Context;
-class Module;
+class ModuleObject;
 
 // A kernel of a loaded module. Thread-safe.
-class Function {
+class FunctionObject {
  public:
-  Function(std::shared_ptr<Program> program, const KernelInfo& info, CUmodule module);
+  FunctionObject(std::shared_ptr<Program> program, const KernelInfo& info, CUmodule module);
 
   const KernelInfo& info() const { return info_; }
   const std::shared_ptr<Program>& program() const { return program_; }
@@ -46,17 +46,17 @@ class Function {
   std::atomic<int> carveout_{-1};
 };
 
-using FunctionTable = HandleTable<Function, CUfunction>;
+using FunctionTable = HandleTable<FunctionObject, CUfunction>;
 
 // A translation unit, or several linked ones, loaded in a context.
-class Module {
+class ModuleObject {
  public:
   // `function_table`, where AddFunctions makes handles, must outlive the module.
-  Module(std::shared_ptr<Program> program, std::weak_ptr<Context> context,
-         FunctionTable& function_table);
-  ~Module();
-  Module(const Module&) = delete;
-  Module& operator=(const Module&) = delete;
+  ModuleObject(std::shared_ptr<Program> program, std::weak_ptr<Context> context,
+               FunctionTable& function_table);
+  ~ModuleObject();
+  ModuleObject(const ModuleObject&) = delete;
+  ModuleObject& operator=(const ModuleObject&) = delete;
 
   // Makes the handles of the module's kernels; `handle` is the module's own. Call once.
   void AddFunctions(CUmodule handle);

@@ -51,8 +51,8 @@ DriverResult<void> Driver::Start() {
   topology_ = std::move(described->topology);
   kernel_times_ = std::make_unique<KernelTimes>(topology_);
   for (const GpuSpec& spec : described->gpus) {
-    devices_.push_back(std::make_unique<Device>(static_cast<CUdevice>(devices_.size()), spec,
-                                                topology_, *node_, space_));
+    devices_.push_back(std::make_unique<DriverDevice>(static_cast<CUdevice>(devices_.size()), spec,
+                                                      topology_, *node_, space_));
     primary_contexts_.push_back(std::make_unique<PrimaryContext>(*devices_.back(), *this));
   }
   return {};
@@ -76,12 +76,12 @@ void Driver::AtExit() {
   for (const auto& context : contexts) context->Abandon(deadline);
 }
 
-Device* Driver::device(CUdevice index) {
+DriverDevice* Driver::device(CUdevice index) {
   if (index < 0 || static_cast<std::size_t>(index) >= devices_.size()) return nullptr;
   return devices_[static_cast<std::size_t>(index)].get();
 }
 
-Device* Driver::DeviceAt(unsigned place) {
+DriverDevice* Driver::DeviceAt(unsigned place) {
   const auto found = std::find_if(devices_.begin(), devices_.end(), [place](const auto& device) {
     return device->spec().place == place;
   });
@@ -103,7 +103,8 @@ std::shared_ptr<Context> Driver::RemoveContext(CUcontext handle) {
   if (context == nullptr) return nullptr;
   context->WaitAll();
   contexts_.Destroy(handle);
-  modules_.DestroyIf([&](const Module& module) { return module.context().lock() == context; });
+  modules_.DestroyIf(
+      [&](const ModuleObject& module) { return module.context().lock() == context; });
   FreeMemoryOf(handle);
   std::lock_guard lock(mutex_);
   alive_.erase(context);

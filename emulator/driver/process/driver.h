@@ -39,15 +39,15 @@ class Driver final : public ContextRegistry {
 
   // Valid only when initialised, as is everything below.
   const Topology& topology() const { return topology_; }
-  NodeState& node() { return node_->state(); }
+  SharedNodeState& node() { return node_->state(); }
   KernelTimes& kernel_times() { return *kernel_times_; }
 
   AddressSpace& space() { return space_; }
-  const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
+  const std::vector<std::unique_ptr<DriverDevice>>& devices() const { return devices_; }
   // Returns null for an invalid ordinal.
-  Device* device(CUdevice index);
+  DriverDevice* device(CUdevice index);
   // Returns the device at `place` in the topology; null if this process does not see it.
-  Device* DeviceAt(unsigned place);
+  DriverDevice* DeviceAt(unsigned place);
   // `index` must be valid.
   PrimaryContext& primary_context(CUdevice index) {
     return *primary_contexts_[static_cast<std::size_t>(index)];
@@ -56,7 +56,7 @@ class Driver final : public ContextRegistry {
   HandleTable<Context, CUcontext>& contexts() { return contexts_; }
   HandleTable<StreamObject, CUstream>& streams() { return streams_; }
   HandleTable<Event, CUevent>& events() { return events_; }
-  HandleTable<Module, CUmodule>& modules() { return modules_; }
+  HandleTable<ModuleObject, CUmodule>& modules() { return modules_; }
   FunctionTable& functions() { return functions_; }
   HandleTable<Linker, CUlinkState>& linkers() { return linkers_; }
   // Each handle holds one reference: cuMemRetainAllocationHandle makes another handle.
@@ -83,12 +83,12 @@ class Driver final : public ContextRegistry {
   std::unique_ptr<NodeFile> node_;
   std::unique_ptr<KernelTimes> kernel_times_;
   AddressSpace space_;
-  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<DriverDevice>> devices_;
   std::vector<std::unique_ptr<PrimaryContext>> primary_contexts_;  // one a device
   HandleTable<Context, CUcontext> contexts_;
   HandleTable<StreamObject, CUstream> streams_;
   HandleTable<Event, CUevent> events_;
-  HandleTable<Module, CUmodule> modules_;
+  HandleTable<ModuleObject, CUmodule> modules_;
   FunctionTable functions_;
   HandleTable<Linker, CUlinkState> linkers_;
   HandleTable<PhysicalMemory, CUmemGenericAllocationHandle> memory_;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/try.h"
 #include "emulator/driver/process/driver.h"
 #include "emulator/driver/stream/transfer.h"
 #include "emulator/node/route.h"
@@ -18,7 +19,7 @@ constexpr Bytes kStagedBytes = 64 * kKiB;
 
 // The memory at one end of a copy.
 struct Place {
-  Device* device = nullptr;  // null: the host
+  DriverDevice* device = nullptr;  // null: the host
   bool pageable = false;
 };
 
@@ -89,7 +90,7 @@ CUresult CopyRun(const CopyEnd& to, const CopyEnd& from, Bytes size) {
 CUresult CopyRunOverLinks(Transfer& transfer, CopyEnd to, CopyEnd from, Bytes size) {
   while (size != 0) {
     const Bytes piece = std::min(size, transfer.room());
-    if (const CUresult copied = CopyRun(to, from, piece); copied != CUDA_SUCCESS) return copied;
+    TORPOR_TRY(CopyRun(to, from, piece));
     transfer.Pass(piece);
     to.address += piece;
     from.address += piece;
@@ -190,7 +191,7 @@ CUresult Validate(const FillRequest& request) {
 
 CUresult CopyNow(const StreamTarget& target, const CopyRequest& request) {
   if (request.bytes() == 0) return CUDA_SUCCESS;
-  if (const CUresult valid = Validate(request); valid != CUDA_SUCCESS) return valid;
+  TORPOR_TRY(Validate(request));
   const Place to = Locate(request.to, request.to_array);
   const Place from = Locate(request.from, request.from_array);
   const Route route = RouteOf(to, from);
@@ -200,7 +201,7 @@ CUresult CopyNow(const StreamTarget& target, const CopyRequest& request) {
 // Small pageable sources are staged, so that the caller does not wait for a busy stream.
 CUresult CopyInStream(const StreamTarget& target, const CopyRequest& request) {
   if (request.bytes() == 0) return CUDA_SUCCESS;
-  if (const CUresult valid = Validate(request); valid != CUDA_SUCCESS) return valid;
+  TORPOR_TRY(Validate(request));
   const Place to = Locate(request.to, request.to_array);
   const Place from = Locate(request.from, request.from_array);
   const Route route = RouteOf(to, from);
@@ -222,13 +223,13 @@ CUresult CopyInStream(const StreamTarget& target, const CopyRequest& request) {
 
 CUresult FillNow(const StreamTarget& target, const FillRequest& request) {
   if (request.width * request.height == 0) return CUDA_SUCCESS;
-  if (const CUresult valid = Validate(request); valid != CUDA_SUCCESS) return valid;
+  TORPOR_TRY(Validate(request));
   return target.context->Run(target.stream, [&] { return FillRows(request); });
 }
 
 CUresult FillInStream(const StreamTarget& target, const FillRequest& request) {
   if (request.width * request.height == 0) return CUDA_SUCCESS;
-  if (const CUresult valid = Validate(request); valid != CUDA_SUCCESS) return valid;
+  TORPOR_TRY(Validate(request));
   const bool small = request.width * request.height * request.unit <= kInlineBytes;
   target.context->Submit(
       target.stream, [request] { return Asynchronous(FillRows(request)); },

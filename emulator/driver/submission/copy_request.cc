@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/try.h"
 #include "emulator/driver/process/driver.h"
 #include "emulator/driver/texture/array.h"
 
@@ -83,9 +84,9 @@ CUresult Resolve(const EndDescription& end, const Extent& extent, ResolvedEnd& r
 CUresult ToRequest(const EndDescription& target, const EndDescription& source, const Extent& extent,
                    CopyRequest& request) {
   ResolvedEnd to;
-  if (const CUresult valid = Resolve(target, extent, to); valid != CUDA_SUCCESS) return valid;
+  TORPOR_TRY(Resolve(target, extent, to));
   ResolvedEnd from;
-  if (const CUresult valid = Resolve(source, extent, from); valid != CUDA_SUCCESS) return valid;
+  TORPOR_TRY(Resolve(source, extent, from));
   request.to = to.begin;
   request.from = from.begin;
   request.width = extent.width;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/try.h"
 #include "emulator/driver/base/exec_error.h"
 #include "emulator/driver/base/messages.h"
 #include "emulator/driver/device/device_limits.h"
@@ -25,7 +26,8 @@ LaunchConfig ConfigOf(const LaunchRequest& request) {
 }
 
 // Checks a launch against the kernel, the device, and the function's limit of shared memory.
-CUresult Validate(const Function& function, const LaunchRequest& request, const Device& device) {
+CUresult Validate(const FunctionObject& function, const LaunchRequest& request,
+                  const DriverDevice& device) {
   const auto checked = CheckLaunch(function.info(), ConfigOf(request), device.traits());
   if (!checked.ok()) return ToCuResult(checked.failure().code);
   return request.dynamic_shared_bytes > function.max_dynamic_shared() ? CUDA_ERROR_INVALID_VALUE
@@ -85,7 +87,7 @@ CUresult RunKernel(Program& program, const KernelInfo& info, const LaunchRequest
 // Runs a kernel that takes `duration` in the model. Modelled kernels of one GPU take turns.
 template <typename Run>
 CUresult RunModelled(unsigned place, Duration duration, const Run& run) {
-  NodeState& node = Driver::Get().node();
+  SharedNodeState& node = Driver::Get().node();
   const TimePoint begun = ModelClock::Begun();
   const TimePoint ready = ModelClock::Ready();
   const TimePoint end = node.kernels[place].Reserve(ready, duration);
@@ -109,13 +111,11 @@ void SubmitTime(const StreamTarget& target, Duration duration) {
 
 CUresult Launch(const StreamTarget& target, CUfunction handle, const LaunchRequest& request,
                 void** values, void** extra) {
-  Function* function = Driver::Get().functions().Get(handle);
+  FunctionObject* function = Driver::Get().functions().Get(handle);
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const KernelInfo& info = function->info();
-  Device& device = target.context->device();
-  if (const CUresult valid = Validate(*function, request, device); valid != CUDA_SUCCESS) {
-    return valid;
-  }
+  DriverDevice& device = target.context->device();
+  TORPOR_TRY(Validate(*function, request, device));
   if (request.cooperative) {
     int blocks = 0;
     ActiveBlocks(handle, static_cast<int>(request.block.x * request.block.y * request.block.z),
@@ -137,7 +137,7 @@ CUresult Launch(const StreamTarget& target, CUfunction handle, const LaunchReque
   }
   // The first launch of a kernel compiles it, as CUDA's lazy loading does, so that the caller
   // learns of unknown instructions.
-  if (const CUresult loaded = function->Load(request.block); loaded != CUDA_SUCCESS) return loaded;
+  TORPOR_TRY(function->Load(request.block));
   target.context->Submit(
       target.stream,
       [program = function->program(), &info, request, parameters = std::move(parameters), modelled,
@@ -151,8 +151,8 @@ CUresult Launch(const StreamTarget& target, CUfunction handle, const LaunchReque
 
 // Shared memory, registers and threads of a multiprocessor bound the blocks.
 CUresult ActiveBlocks(CUfunction handle, int threads, size_t dynamic_shared_bytes,
-                      const Device& device, int& blocks) {
-  const Function* function = Driver::Get().functions().Get(handle);
+                      const DriverDevice& device, int& blocks) {
+  const FunctionObject* function = Driver::Get().functions().Get(handle);
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (threads <= 0) return CUDA_ERROR_INVALID_VALUE;
   const KernelInfo& info = function->info();
@@ -172,7 +172,8 @@ CUresult ActiveBlocks(CUfunction handle, int threads, size_t dynamic_shared_byte
   return CUDA_SUCCESS;
 }
 
-Bytes AvailableDynamicShared(const Function& function, const Device& device, int blocks) {
+Bytes AvailableDynamicShared(const FunctionObject& function, const DriverDevice& device,
+                             int blocks) {
   const Bytes used = function.info().static_shared_bytes;
   const Bytes share = kSharedPerMultiprocessor / static_cast<unsigned>(blocks);
   const Bytes free = share - std::min(share, kSharedReservedPerBlock + used);

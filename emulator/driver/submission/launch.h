@@ -23,10 +23,11 @@ CUresult Launch(const StreamTarget& target, CUfunction function, const LaunchReq
 
 // Sets `blocks` to the number of blocks of `threads` threads that fit a multiprocessor at once.
 CUresult ActiveBlocks(CUfunction function, int threads, size_t dynamic_shared_bytes,
-                      const Device& device, int& blocks);
+                      const DriverDevice& device, int& blocks);
 
 // Returns the dynamic shared memory, in bytes, of each block if `blocks` blocks share a
 // multiprocessor.
-Bytes AvailableDynamicShared(const Function& function, const Device& device, int blocks);
+Bytes AvailableDynamicShared(const FunctionObject& function, const DriverDevice& device,
+                             int blocks);
 
 }  // namespace torpor::emulator

@@ -98,7 +98,7 @@ std::optional<TexelFormat> ToTexelFormat(CUarray_format format, unsigned channel
   }
 }
 
-std::shared_ptr<ArrayMemory> ArrayMemory::Create(Bytes size, Device& device) {
+std::shared_ptr<ArrayMemory> ArrayMemory::Create(Bytes size, DriverDevice& device) {
   size = RoundUp(size, kAllocationUnit);
   if (!device.budget().Take(size)) return nullptr;
   void* const data = mmap(nullptr, size, PROT_READ | PROT_WRITE,
@@ -116,7 +116,7 @@ ArrayMemory::~ArrayMemory() {
 }
 
 DriverResult<std::vector<std::shared_ptr<Array>>> MakeArrays(
-    const CUDA_ARRAY3D_DESCRIPTOR& description, unsigned levels, Device& device) {
+    const CUDA_ARRAY3D_DESCRIPTOR& description, unsigned levels, DriverDevice& device) {
   const auto format = ToTexelFormat(description.Format, description.NumChannels);
   if (!format || (description.Flags & ~kArrayFlags) != 0) {
     return Failure<CUresult>{CUDA_ERROR_NOT_SUPPORTED, "this kind of array"};

@@ -21,20 +21,20 @@ std::optional<TexelFormat> ToTexelFormat(CUarray_format format, unsigned channel
 class ArrayMemory {
  public:
   // Returns null if the device or the machine lacks the memory.
-  static std::shared_ptr<ArrayMemory> Create(Bytes size, Device& device);
-  ArrayMemory(std::uint8_t* data, Bytes size, Device& device)
+  static std::shared_ptr<ArrayMemory> Create(Bytes size, DriverDevice& device);
+  ArrayMemory(std::uint8_t* data, Bytes size, DriverDevice& device)
       : data_(data), size_(size), device_(device) {}
   ~ArrayMemory();
   ArrayMemory(const ArrayMemory&) = delete;
   ArrayMemory& operator=(const ArrayMemory&) = delete;
 
   std::uint8_t* data() const { return data_; }
-  Device& device() const { return device_; }
+  DriverDevice& device() const { return device_; }
 
  private:
   std::uint8_t* const data_;
   const Bytes size_;
-  Device& device_;
+  DriverDevice& device_;
 };
 
 // The object behind a CUarray: a separate array, or a level of a mipmapped one.
@@ -58,6 +58,6 @@ using MipmappedArrayTable = HandleTable<MipmappedArray, CUmipmappedArray>;
 // CUDA_ERROR_INVALID_VALUE for contradictory descriptions and extents beyond the device's limits,
 // with CUDA_ERROR_NOT_SUPPORTED for sparse arrays and unknown formats.
 DriverResult<std::vector<std::shared_ptr<Array>>> MakeArrays(
-    const CUDA_ARRAY3D_DESCRIPTOR& description, unsigned levels, Device& device);
+    const CUDA_ARRAY3D_DESCRIPTOR& description, unsigned levels, DriverDevice& device);
 
 }  // namespace torpor::emulator

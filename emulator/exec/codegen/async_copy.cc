@@ -15,7 +15,7 @@ using ptx::Type;
 namespace {
 
 // The word at `offset` of a copy's source, with zeros for bytes that the fourth operand excludes.
-Value* AsyncWord(OperandBuilder& to, MemoryAccess& memory, const Operand& fourth, Address from,
+Value* AsyncWord(OperandBuilder& to, MemoryAccess& memory, const Operand& fourth, LaneAddress from,
                  std::uint64_t offset, Value* mask) {
   LaneBuilder& code = to.code();
   const bool ignores = fourth.kind == Operand::Kind::kRegister &&
@@ -44,8 +44,8 @@ Value* AsyncWord(OperandBuilder& to, MemoryAccess& memory, const Operand& fourth
 }
 
 // Copies at addresses without a pattern. Usually only some of the lanes are active.
-void CopyByLane(LaneBuilder& code, MemoryAccess& memory, const Address& destination,
-                const Address& from, unsigned words, Value* mask) {
+void CopyByLane(LaneBuilder& code, MemoryAccess& memory, const LaneAddress& destination,
+                const LaneAddress& from, unsigned words, Value* mask) {
   const auto bytes = words * 4;
   memory.check().Check(from, bytes, mask);
   memory.check().Check(destination, bytes, mask);
@@ -87,8 +87,8 @@ void EmitAsyncCopy(OperandBuilder& to, MemoryAccess& memory, const Instruction& 
   const Access access{code->getInt32Ty(), 4, words};
   Value* mask = to.masks().Active(instruction);
   to.masks().IfAny(mask, [&] {
-    const Address destination = memory.addresses().Of(operands[0], Space::kShared);
-    const Address from = memory.addresses().Of(operands[1], Space::kGlobal);
+    const LaneAddress destination = memory.addresses().Of(operands[0], Space::kShared);
+    const LaneAddress from = memory.addresses().Of(operands[1], Space::kGlobal);
     if (destination.value == nullptr || from.value == nullptr) return;
     const bool copies_all =
         operands.size() == 3 || to.source().lanes.ConstantOf(operands[3]) >= bytes;

@@ -140,7 +140,8 @@ void EmitAtomicElement(OperandBuilder& to, MemoryAccess& memory, const Instructi
   const bool real = type == Type::kF32 || type == Type::kF64;
   const Operand& target = instruction.operands[first];
   Value* mask = to.masks().Active(instruction);
-  Address address = memory.addresses().Of(target, memory.addresses().SpaceOf(instruction, target));
+  LaneAddress address =
+      memory.addresses().Of(target, memory.addresses().SpaceOf(instruction, target));
   if (address.value == nullptr) return;
   address = memory.addresses().Advanced(address, std::uint64_t{index} * bits / 8);
   llvm::Type* element = real ? code.ScalarType(type) : code.IntType(bits);

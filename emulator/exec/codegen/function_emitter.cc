@@ -17,7 +17,7 @@ struct Dispatch {
   ParameterMemory& parameters;
   LocalStack& stack;
   CallBuilder& calls;
-  TextureCalls& textures;
+  TextureCallBuilder& textures;
   CollectiveBuilder& collectives;
   Suspension& suspension;
   FragmentMemory& fragments;
@@ -81,7 +81,7 @@ void FunctionEmitter::Emit() {
 
 void FunctionEmitter::EmitBlock(std::uint32_t block) {
   masks_.Begin(block);
-  const ptx::Block& source = source_.flow.blocks[block];
+  const ptx::BasicBlock& source = source_.flow.blocks[block];
   for (std::uint32_t i = source.first; i < source.end; ++i) {
     EmitInstruction(source_.function.instructions[i]);
     if (error_.occurred()) break;

@@ -62,7 +62,7 @@ class FunctionEmitter {
   CollectiveBuilder collectives_;
   EndedLanes ended_;
   CallBuilder calls_;
-  TextureCalls textures_;
+  TextureCallBuilder textures_;
   FragmentMemory fragments_;
   Suspension suspension_;
   BranchBuilder branches_;

@@ -109,7 +109,7 @@ void EmitLoad(OperandBuilder& to, MemoryAccess& memory, ParameterMemory& paramet
   Value* mask = to.masks().Active(instruction);
   to.masks().IfAny(mask, [&] {
     OrderMemory(code, instruction);
-    const Address address = memory.addresses().Of(source, space);
+    const LaneAddress address = memory.addresses().Of(source, space);
     if (address.value == nullptr) return;
     access.in_tile = to.source().tile_loads.Contains(to.source().IndexOf(instruction));
     const std::vector<Value*> values = instruction.is_ordered() && access.is_whole()
@@ -140,7 +140,7 @@ void EmitStore(OperandBuilder& to, MemoryAccess& memory, ParameterMemory& parame
   Value* mask = to.masks().Active(instruction);
   to.masks().IfAny(mask, [&] {
     OrderMemory(code, instruction);
-    const Address address = memory.addresses().Of(target, space);
+    const LaneAddress address = memory.addresses().Of(target, space);
     if (address.value == nullptr) return;
     std::vector<Value*> values;
     for (unsigned i = 0; i < count; ++i) {

@@ -32,7 +32,8 @@ Value* FirstLane(LaneBuilder& code, Value* lanes, Value* mask) {
 }
 
 // The generic address given by all lanes.
-Value* WarpAddress(LaneBuilder& code, MemoryAccess& memory, const Address& address, Value* mask) {
+Value* WarpAddress(LaneBuilder& code, MemoryAccess& memory, const LaneAddress& address,
+                   Value* mask) {
   Value* value = address.value;
   if (!address.shape.uniform()) {
     value = FirstLane(code, memory.addresses().LaneAddresses(address), mask);
@@ -104,7 +105,7 @@ void EmitMatrixTransfer(OperandBuilder& to, MemoryAccess& memory, FragmentMemory
   const unsigned bits = matrix.register_bits(matrix.part);
   Value* mask = to.masks().Active(instruction);
   to.masks().IfAny(mask, [&] {
-    const Address address =
+    const LaneAddress address =
         memory.addresses().Of(place, memory.addresses().SpaceOf(instruction, place));
     if (address.value == nullptr) return;
     std::vector<Value*> arguments = {to.context().pointer(),

@@ -30,7 +30,7 @@ Value* TransposeHalves(LaneBuilder& code, Value* matrix) {
 
 // Addresses of the words of matrix `index`, a word for each lane. Lanes 8 * index to 8 * index + 7
 // give the addresses of the matrix's rows. Reduces `mask` to lanes with a given row.
-Address MatrixWords(LaneBuilder& code, const Address& rows, unsigned index, Value*& mask) {
+LaneAddress MatrixWords(LaneBuilder& code, const LaneAddress& rows, unsigned index, Value*& mask) {
   llvm::Type* number = rows.value->getType()->getScalarType();
   std::vector<int> suppliers;
   std::vector<llvm::Constant*> steps;
@@ -39,7 +39,7 @@ Address MatrixWords(LaneBuilder& code, const Address& rows, unsigned index, Valu
     steps.push_back(llvm::ConstantInt::get(number, lane % kRowLanes * std::uint64_t{4}));
   }
   mask = code->CreateShuffleVector(mask, suppliers);
-  Address words = rows;
+  LaneAddress words = rows;
   words.value = code->CreateAdd(code->CreateShuffleVector(rows.value, suppliers),
                                 llvm::ConstantVector::get(steps));
   return words;
@@ -47,9 +47,9 @@ Address MatrixWords(LaneBuilder& code, const Address& rows, unsigned index, Valu
 
 // Between memory and a register.
 void MoveMatrix(OperandBuilder& to, MemoryAccess& memory, const Instruction& instruction,
-                const Address& rows, unsigned index, const Operand& reg, Value* mask) {
+                const LaneAddress& rows, unsigned index, const Operand& reg, Value* mask) {
   LaneBuilder& code = to.code();
-  const Address words = MatrixWords(code, rows, index, mask);
+  const LaneAddress words = MatrixWords(code, rows, index, mask);
   const Access access{code->getInt32Ty(), 4, 1};
   const auto turned = [&](Value* matrix) {
     return instruction.Has(Modifier::kTrans) ? TransposeHalves(code, matrix) : matrix;
@@ -79,7 +79,7 @@ void EmitMatrixRows(OperandBuilder& to, MemoryAccess& memory, const Instruction&
   if (registers.size() != count) return to.Unsupported(instruction, "operands");
   Value* mask = to.masks().Active(instruction);
   to.masks().IfAny(mask, [&] {
-    Address rows = memory.addresses().Of(place, memory.addresses().SpaceOf(instruction, place));
+    LaneAddress rows = memory.addresses().Of(place, memory.addresses().SpaceOf(instruction, place));
     if (rows.value == nullptr) return;
     rows.value = memory.addresses().LaneAddresses(rows);
     rows.shape = ptx::LaneShape::Varying();

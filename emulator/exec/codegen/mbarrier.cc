@@ -16,14 +16,14 @@ using ptx::Type;
 namespace {
 
 // Generic addresses of all lanes, on the stack.
-Value* SpillAddresses(LaneBuilder& code, MemoryAccess& memory, const Address& address) {
+Value* SpillAddresses(LaneBuilder& code, MemoryAccess& memory, const LaneAddress& address) {
   Value* pointers = memory.addresses().Pointer(address, memory.addresses().LaneAddresses(address));
   return code.Spill(code->CreatePtrToInt(pointers, Lanes(code->getInt64Ty())));
 }
 
 // Returns the results of all lanes.
 Value* CallMbarrier(OperandBuilder& to, MemoryAccess& memory, MbarrierOperation operation,
-                    const Address& barrier, Value* argument, Value* mask) {
+                    const LaneAddress& barrier, Value* argument, Value* mask) {
   LaneBuilder& code = to.code();
   memory.check().Check(barrier, 8, mask);
   Value* arguments = code.Spill(code.Resize(argument, 64, false));
@@ -67,7 +67,7 @@ void EmitMbarrier(OperandBuilder& to, MemoryAccess& memory, const Instruction& i
   }
   Value* mask = to.masks().Active(instruction);
   to.masks().IfAny(mask, [&] {
-    const Address barrier =
+    const LaneAddress barrier =
         memory.addresses().Of(operands[at], memory.addresses().SpaceOf(instruction, operands[at]));
     if (barrier.value == nullptr) return;
     const bool state = tests && !instruction.Has(Modifier::kParity);
@@ -105,7 +105,7 @@ void EmitCopyArrival(OperandBuilder& to, MemoryAccess& memory, const Instruction
   Value* mask = to.masks().Active(instruction);
   to.masks().IfAny(mask, [&] {
     const Operand& place = instruction.operands[0];
-    const Address barrier =
+    const LaneAddress barrier =
         memory.addresses().Of(place, memory.addresses().SpaceOf(instruction, place));
     if (barrier.value == nullptr) return;
     CallMbarrier(to, memory, MbarrierOperation::kArrive, barrier, code.Spread(code->getInt32(1)),
@@ -130,9 +130,9 @@ void EmitBulkCopy(OperandBuilder& to, MemoryAccess& memory, const Instruction& i
   const bool to_shared = completes;
   Value* mask = to.masks().Active(instruction);
   to.masks().IfAny(mask, [&] {
-    const Address destination =
+    const LaneAddress destination =
         memory.addresses().Of(operands[0], to_shared ? ptx::Space::kShared : other);
-    const Address from =
+    const LaneAddress from =
         memory.addresses().Of(operands[1], to_shared ? other : ptx::Space::kShared);
     if (destination.value == nullptr || from.value == nullptr) return;
     Value* bytes = code.Resize(to.ReadVector(operands[2], Type::kU32), 64, false);
@@ -141,7 +141,7 @@ void EmitBulkCopy(OperandBuilder& to, MemoryAccess& memory, const Instruction& i
         {to.context().pointer(), code.MaskBits(mask), SpillAddresses(code, memory, destination),
          SpillAddresses(code, memory, from), code.Spill(bytes)});
     if (!completes) return;
-    const Address barrier = memory.addresses().Of(operands[3], ptx::Space::kShared);
+    const LaneAddress barrier = memory.addresses().Of(operands[3], ptx::Space::kShared);
     if (barrier.value == nullptr) return;
     CallMbarrier(to, memory, MbarrierOperation::kComplete, barrier, bytes, mask);
   });

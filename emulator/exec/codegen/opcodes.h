@@ -23,7 +23,7 @@ using EmitLoadStore = void (*)(OperandBuilder&, MemoryAccess&, ParameterMemory&,
                                const ptx::Instruction&);
 using EmitStack = void (*)(OperandBuilder&, LocalStack&, const ptx::Instruction&);
 using EmitCalls = void (*)(OperandBuilder&, CallBuilder&, const ptx::Instruction&);
-using EmitTextures = void (*)(OperandBuilder&, TextureCalls&, const ptx::Instruction&);
+using EmitTextures = void (*)(OperandBuilder&, TextureCallBuilder&, const ptx::Instruction&);
 using EmitCollective = void (*)(OperandBuilder&, CollectiveBuilder&, const ptx::Instruction&);
 using EmitWait = void (*)(OperandBuilder&, Suspension&, const ptx::Instruction&);
 using EmitFragments = void (*)(OperandBuilder&, MemoryAccess&, FragmentMemory&,
@@ -189,11 +189,13 @@ void EmitCall(OperandBuilder& to, CallBuilder& calls, const ptx::Instruction& in
 // texture.cc
 
 // tex, tld4.
-void EmitTexture(OperandBuilder& to, TextureCalls& textures, const ptx::Instruction& instruction);
+void EmitTexture(OperandBuilder& to, TextureCallBuilder& textures,
+                 const ptx::Instruction& instruction);
 // suld, sust, sured.
-void EmitSurface(OperandBuilder& to, TextureCalls& textures, const ptx::Instruction& instruction);
+void EmitSurface(OperandBuilder& to, TextureCallBuilder& textures,
+                 const ptx::Instruction& instruction);
 // txq, suq.
-void EmitTextureQuery(OperandBuilder& to, TextureCalls& textures,
+void EmitTextureQuery(OperandBuilder& to, TextureCallBuilder& textures,
                       const ptx::Instruction& instruction);
 
 // warp.cc

@@ -93,7 +93,7 @@ bool HasElements(const Operand& operand, std::size_t count) {
 }  // namespace
 
 // tex{.level,.grad}.GEOMETRY.v4.TYPE.COORDINATES {r, g, b, a}{|p}, [texture, {...}]{, level}
-void EmitTexture(OperandBuilder& to, TextureCalls& textures, const Instruction& instruction) {
+void EmitTexture(OperandBuilder& to, TextureCallBuilder& textures, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   const auto geometry = GeometryOf(instruction);
   const bool gathers = instruction.opcode == Opcode::kTld4;
@@ -154,7 +154,7 @@ void EmitTexture(OperandBuilder& to, TextureCalls& textures, const Instruction& 
 // suld.b.GEOMETRY{.vec}.TYPE.BOUNDS {...}, [surface, {...}]
 // sust.{b,p}.GEOMETRY{.vec}.TYPE.BOUNDS [surface, {...}], {...}
 // sured.{b,p}.OPERATION.GEOMETRY.TYPE.BOUNDS [surface, {...}], operand
-void EmitSurface(OperandBuilder& to, TextureCalls& textures, const Instruction& instruction) {
+void EmitSurface(OperandBuilder& to, TextureCallBuilder& textures, const Instruction& instruction) {
   const auto geometry = GeometryOf(instruction);
   const auto action = ActionOf(instruction);
   const bool loads = instruction.opcode == Opcode::kSuld;
@@ -199,7 +199,8 @@ void EmitSurface(OperandBuilder& to, TextureCalls& textures, const Instruction& 
 }
 
 // txq.QUERY.b32 d, [texture]; suq.QUERY.b32 d, [surface]
-void EmitTextureQuery(OperandBuilder& to, TextureCalls& textures, const Instruction& instruction) {
+void EmitTextureQuery(OperandBuilder& to, TextureCallBuilder& textures,
+                      const Instruction& instruction) {
   const auto query = QueryOf(instruction);
   if (!query || instruction.operands.size() != 2 || instruction.Has(Modifier::kLevel) ||
       !IsObject(instruction.operands[1], 0)) {

@@ -100,7 +100,7 @@ CallStatus CublasLtCalls::CublasLtMatmul(const wire::CublasLtMatmul& command) {
   if (handle == nullptr) return NoLibrary(kMatmul);
   CUstream stream = nullptr;
   if (streams_.Use(command.stream, stream) != CUDA_SUCCESS) {
-    return CallFailed(CUBLAS_STATUS_INVALID_VALUE, "cublasLtMatmul: the stream does not live");
+    return CallFailed(CUBLAS_STATUS_INVALID_VALUE, "cublasLtMatmul: invalid or destroyed stream");
   }
   wire::CublasLtProblem problem = command.problem;
   problem.matmul = memory.matmul;

@@ -13,7 +13,7 @@ struct EmulatedDevice {
   std::unique_ptr<NodeFile> node = std::move(NodeFile::Private()).value();
   Topology topology = OneGpu();
   AddressSpace space;
-  Device device{0, topology.gpus.front(), topology, *node, space};
+  DriverDevice device{0, topology.gpus.front(), topology, *node, space};
 
  private:
   static Topology OneGpu() {

@@ -30,7 +30,7 @@ inline Topology FourGpus() {
 class PrivateNode {
  public:
   PrivateNode() : node_(NodeFile::Private()) { EXPECT_TRUE(node_.ok()); }
-  NodeState& state() { return (*node_)->state(); }
+  SharedNodeState& state() { return (*node_)->state(); }
 
  private:
   NodeResult<std::unique_ptr<NodeFile>> node_;

@@ -74,7 +74,7 @@ TEST_F(RouteTest, TimeScaleStretches) {
 
 TEST_F(RouteTest, PageableMemoryHasARateOfItsOwn) {
   topology_.gpus[0].pageable_gbps = 6;
-  NodeState& node = node_.state();
+  SharedNodeState& node = node_.state();
   EXPECT_EQ(
       RouteBetween(topology_, node, kHost, 0, HostMemory::kPageable).Reserve(kStart, 12'000'000) -
           kStart,
@@ -91,7 +91,7 @@ TEST_F(RouteTest, PageableMemoryHasARateOfItsOwn) {
 TEST_F(RouteTest, ACopyIsDelayedByTheSlowerOfItsGpus) {
   topology_.time_scale = 10;
   topology_.gpus[0].copy_us = 8;
-  NodeState& node = node_.state();
+  SharedNodeState& node = node_.state();
   EXPECT_EQ(RouteBetween(topology_, node, kHost, 0).delay(), microseconds(80));
   EXPECT_EQ(RouteBetween(topology_, node, 1, 0).delay(), microseconds(80));
   EXPECT_EQ(RouteBetween(topology_, node, kHost, 1).delay(), microseconds(0));

@@ -29,19 +29,19 @@ class CubinTest : public testing::Test {
     cubin_ = *cubin;
   }
 
-  const Kernel& KernelNamed(const std::string& name) const {
-    const Kernel* const kernel = cubin_.FindKernel(name);
+  const CubinKernel& KernelNamed(const std::string& name) const {
+    const CubinKernel* const kernel = cubin_.FindKernel(name);
     EXPECT_NE(kernel, nullptr) << name;
-    static const Kernel none;
+    static const CubinKernel none;
     return kernel == nullptr ? none : *kernel;
   }
 
-  const Variable& VariableNamed(const std::string& name) const {
-    for (const Variable& variable : cubin_.variables) {
+  const CubinVariable& VariableNamed(const std::string& name) const {
+    for (const CubinVariable& variable : cubin_.variables) {
       if (variable.name == name) return variable;
     }
     ADD_FAILURE() << "no variable " << name;
-    static const Variable none;
+    static const CubinVariable none;
     return none;
   }
 
@@ -66,7 +66,7 @@ TEST_F(CubinTest, HasTheArchitecture) { EXPECT_EQ(cubin_.architecture, 75U); }
 
 TEST_F(CubinTest, HasKernelsWithTheirCode) {
   EXPECT_EQ(cubin_.kernels.size(), 5U);
-  for (const Kernel& kernel : cubin_.kernels) {
+  for (const CubinKernel& kernel : cubin_.kernels) {
     const Text& text = cubin_.texts.at(kernel.text);
     EXPECT_EQ(text.name, kernel.name);
     EXPECT_EQ(text.code.size() % kInstructionBytes, 0U);
@@ -78,7 +78,7 @@ TEST_F(CubinTest, HasKernelsWithTheirCode) {
 }
 
 TEST_F(CubinTest, ReadsParametersInTheirOrder) {
-  const Kernel& sum = KernelNamed("_Z3Sum5LargePix");
+  const CubinKernel& sum = KernelNamed("_Z3Sum5LargePix");
   const auto parameter = [](std::uint32_t offset, std::uint32_t bytes) {
     return AllOf(Field(&Parameter::offset, offset), Field(&Parameter::bytes, bytes));
   };
@@ -90,7 +90,7 @@ TEST_F(CubinTest, ReadsParametersInTheirOrder) {
 }
 
 TEST_F(CubinTest, ParametersAreWholeDoubleWords) {
-  const Kernel& last = KernelNamed("Last");
+  const CubinKernel& last = KernelNamed("Last");
   ASSERT_EQ(last.parameters.size(), 2U);
   EXPECT_EQ(last.parameters[1].bytes, 1U);
   EXPECT_EQ(last.parameter_bytes, 16U);
@@ -99,7 +99,7 @@ TEST_F(CubinTest, ParametersAreWholeDoubleWords) {
 TEST_F(CubinTest, ReadsWhatABlockNeeds) {
   EXPECT_EQ(KernelNamed("_Z3Sum5LargePix").shared_bytes, 256U);
   EXPECT_EQ(KernelNamed("Nothing").shared_bytes, 0U);
-  const Kernel& print = KernelNamed("_Z5PrintPi");
+  const CubinKernel& print = KernelNamed("_Z5PrintPi");
   EXPECT_EQ(print.max_threads, 256U);
   EXPECT_GE(print.local_bytes, 4U);
 }
@@ -113,7 +113,7 @@ TEST_F(CubinTest, KnowsSubroutines) {
 }
 
 TEST_F(CubinTest, KnowsWhereIndirectBranchesGo) {
-  const Kernel& choose = KernelNamed("Choose");
+  const CubinKernel& choose = KernelNamed("Choose");
   ASSERT_FALSE(choose.branches.empty());
   for (const IndirectBranch& branch : choose.branches) {
     EXPECT_FALSE(branch.targets.empty());
@@ -126,7 +126,7 @@ TEST_F(CubinTest, KnowsWhereIndirectBranchesGo) {
 }
 
 TEST_F(CubinTest, HasVariablesInTheirMemory) {
-  const Variable& counters = VariableNamed("counters");
+  const CubinVariable& counters = VariableNamed("counters");
   EXPECT_EQ(counters.bytes, 12U);
   const Memory& initialised = cubin_.memories.at(counters.memory);
   EXPECT_EQ(initialised.kind, Memory::Kind::kGlobal);
@@ -134,11 +134,11 @@ TEST_F(CubinTest, HasVariablesInTheirMemory) {
   std::memcpy(values, initialised.initial.data() + counters.offset, sizeof values);
   EXPECT_THAT(values, ElementsAre(1, 2, 3));
 
-  const Variable& zeros = VariableNamed("zeros");
+  const CubinVariable& zeros = VariableNamed("zeros");
   EXPECT_EQ(zeros.bytes, 400U);
   EXPECT_THAT(cubin_.memories.at(zeros.memory).initial, IsEmpty());
 
-  const Variable& table = VariableNamed("table");
+  const CubinVariable& table = VariableNamed("table");
   const Memory* const constants = cubin_.Bank(3);
   ASSERT_NE(constants, nullptr);
   EXPECT_EQ(&cubin_.memories[table.memory], constants);
@@ -148,8 +148,8 @@ TEST_F(CubinTest, HasVariablesInTheirMemory) {
 }
 
 TEST_F(CubinTest, RelocatesAddressesInData) {
-  const Variable& second = VariableNamed("second");
-  const Variable& counters = VariableNamed("counters");
+  const CubinVariable& second = VariableNamed("second");
+  const CubinVariable& counters = VariableNamed("counters");
   const Memory& memory = cubin_.memories.at(second.memory);
   ASSERT_EQ(memory.relocations.size(), 1U);
   EXPECT_EQ(memory.relocations[0].offset, second.offset);
@@ -162,7 +162,7 @@ TEST_F(CubinTest, RelocatesTheBankOfAddresses) {
   ASSERT_NE(addresses, nullptr);
   EXPECT_THAT(cubin_.externals, ElementsAre("vprintf"));
   unsigned externals = 0;
-  for (const Relocation& relocation : addresses->relocations) {
+  for (const CubinRelocation& relocation : addresses->relocations) {
     EXPECT_LE(relocation.offset + 8, addresses->bytes);
     if (relocation.external != kNoIndex) ++externals;
     EXPECT_NE(relocation.external == kNoIndex, relocation.memory == kNoIndex);

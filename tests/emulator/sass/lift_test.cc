@@ -29,14 +29,14 @@ constexpr std::pair<std::uint64_t, std::uint64_t> kLoad = {0x000000000c047381, 0
 constexpr std::pair<std::uint64_t, std::uint64_t> kStore = {0x000000040c007386, 0x000fe2000010e900};
 
 // The body of a kernel with 16 bytes of parameters, and of the functions in its text.
-Result<std::string, LiftError> Lift(const Words& words, std::vector<Function> functions = {}) {
+Result<std::string, LiftError> Lift(const Words& words, std::vector<CubinFunction> functions = {}) {
   std::vector<std::uint64_t> code;
   for (const auto& [low, high] : words) code.insert(code.end(), {low, high});
   Cubin cubin;
   cubin.texts.emplace_back();
   cubin.texts[0].code = std::as_bytes(std::span(code));
   cubin.texts[0].functions = std::move(functions);
-  Kernel kernel;
+  CubinKernel kernel;
   kernel.name = "k";
   kernel.parameter_bytes = 16;
   kernel.parameter_base = 0x160;

@@ -44,7 +44,7 @@ Supervisor::Options ShellOptions(const std::string& script) {
   Supervisor::Options options;
   options.gpus = {kGpu};
   options.command = [script](GpuIndex, std::uint64_t) {
-    return Command{"/bin/sh", {"-c", script}, {}};
+    return ProcessCommand{"/bin/sh", {"-c", script}, {}};
   };
   options.first_pause = std::chrono::milliseconds(1);
   return options;
@@ -89,7 +89,9 @@ TEST(Supervisor, KillsOnlyTheEpochThatIsMeant) {
 TEST(Supervisor, MissingProgramIsTriedAgain) {
   Listener listener;
   Supervisor::Options options = ShellOptions("");
-  options.command = [](GpuIndex, std::uint64_t) { return Command{"/does/not/exist", {}, {}}; };
+  options.command = [](GpuIndex, std::uint64_t) {
+    return ProcessCommand{"/does/not/exist", {}, {}};
+  };
   Supervisor supervisor(std::move(options), listener);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(listener.Next().is_start);
 }

@@ -12,19 +12,19 @@ TimePoint At(double seconds) {
 }
 
 // Seconds at which it ends next.
-double NextEnd(const PcieSwitch& links) {
+double NextEnd(const SimulatedSwitch& links) {
   return ToSeconds(links.NextEnd()->at.time_since_epoch());
 }
 
-TEST(PcieSwitch, AloneATransferHasItsGpusLink) {
-  PcieSwitch links({12 * kGb, 12 * kGb}, 13 * kGb);
+TEST(SimulatedSwitch, AloneATransferHasItsGpusLink) {
+  SimulatedSwitch links({12 * kGb, 12 * kGb}, 13 * kGb);
   EXPECT_FALSE(links.NextEnd());
   links.Begin(1, 0, 12'000'000'000, At(1));
   EXPECT_NEAR(NextEnd(links), 2, 1e-6);
 }
 
-TEST(PcieSwitch, TwoGpusShareTheSwitch) {
-  PcieSwitch links({12 * kGb, 12 * kGb}, 13 * kGb);
+TEST(SimulatedSwitch, TwoGpusShareTheSwitch) {
+  SimulatedSwitch links({12 * kGb, 12 * kGb}, 13 * kGb);
   links.Begin(1, 0, 6'500'000'000, At(0));
   links.Begin(2, 1, 13'000'000'000, At(0));
   EXPECT_EQ(links.NextEnd()->transfer, 1u);
@@ -34,37 +34,37 @@ TEST(PcieSwitch, TwoGpusShareTheSwitch) {
   EXPECT_NEAR(NextEnd(links), 1 + 6.5 / 12, 1e-6);
 }
 
-TEST(PcieSwitch, ABeginSlowsWhatIsUnderWay) {
-  PcieSwitch links({12 * kGb, 12 * kGb}, 12 * kGb);
+TEST(SimulatedSwitch, ABeginSlowsWhatIsUnderWay) {
+  SimulatedSwitch links({12 * kGb, 12 * kGb}, 12 * kGb);
   links.Begin(1, 0, 12'000'000'000, At(0));
   links.Begin(2, 1, 12'000'000'000, At(0.5));
   EXPECT_NEAR(NextEnd(links), 1.5, 1e-6);
 }
 
-TEST(PcieSwitch, TransfersOfAGpuShareItsLink) {
-  PcieSwitch links({4 * kGb, 12 * kGb}, 13 * kGb);
+TEST(SimulatedSwitch, TransfersOfAGpuShareItsLink) {
+  SimulatedSwitch links({4 * kGb, 12 * kGb}, 13 * kGb);
   links.Begin(1, 0, 2'000'000'000, At(0));
   links.Begin(2, 0, 2'000'000'000, At(0));
   EXPECT_NEAR(NextEnd(links), 1, 1e-6);
 }
 
-TEST(PcieSwitch, WhatASlowLinkLeavesGoesToOthers) {
-  PcieSwitch links({2 * kGb, 12 * kGb}, 10 * kGb);
+TEST(SimulatedSwitch, WhatASlowLinkLeavesGoesToOthers) {
+  SimulatedSwitch links({2 * kGb, 12 * kGb}, 10 * kGb);
   links.Begin(1, 0, 2'000'000'000, At(0));
   links.Begin(2, 1, 4'000'000'000, At(0));
   EXPECT_EQ(links.NextEnd()->transfer, 2u);
   EXPECT_NEAR(NextEnd(links), 0.5, 1e-6);
 }
 
-TEST(PcieSwitch, OfThoseThatEndTogetherTheOldestIsFirst) {
-  PcieSwitch links({12 * kGb, 12 * kGb}, 13 * kGb);
+TEST(SimulatedSwitch, OfThoseThatEndTogetherTheOldestIsFirst) {
+  SimulatedSwitch links({12 * kGb, 12 * kGb}, 13 * kGb);
   links.Begin(8, 1, 1'000'000, At(0));
   links.Begin(7, 0, 1'000'000, At(0));
   EXPECT_EQ(links.NextEnd()->transfer, 8u);
 }
 
-TEST(PcieSwitch, RemovingWhatIsNotThereChangesNothing) {
-  PcieSwitch links({12 * kGb}, 13 * kGb);
+TEST(SimulatedSwitch, RemovingWhatIsNotThereChangesNothing) {
+  SimulatedSwitch links({12 * kGb}, 13 * kGb);
   links.Begin(1, 0, 12'000'000'000, At(0));
   links.Remove(2, At(0.5));
   EXPECT_NEAR(NextEnd(links), 1, 1e-6);

@@ -26,7 +26,7 @@ constexpr Duration kLength = std::chrono::minutes(1);
 // Executes a model again and again on one GPU, swapped in from the host each time.
 class Loop {
  public:
-  Loop(const Profiles& profiles, const ModelProfile& model, std::size_t gpu, PcieSwitch& links)
+  Loop(const Profiles& profiles, const ModelProfile& model, std::size_t gpu, SimulatedSwitch& links)
       : model_(model),
         transfer_(profiles.HostTransfer(model)),
         rest_(profiles.HostRest(model)),
@@ -59,7 +59,7 @@ class Loop {
   const Duration transfer_;
   const Duration rest_;
   const std::size_t gpu_;
-  PcieSwitch& links_;
+  SimulatedSwitch& links_;
   TimePoint begin_;
   std::optional<TimePoint> end_;  // once all has come
   Duration sum_{};
@@ -76,7 +76,7 @@ Loop* FirstToEnd(std::vector<Loop>& loops) {
 }
 
 // Mean of the first loop's times, while all run behind one switch.
-double Run(std::vector<Loop>& loops, PcieSwitch& links) {
+double Run(std::vector<Loop>& loops, SimulatedSwitch& links) {
   TimePoint now{};
   for (Loop& loop : loops) loop.Begin(now);
   while (now < TimePoint() + kLength) {
@@ -99,7 +99,7 @@ double Run(std::vector<Loop>& loops, PcieSwitch& links) {
 Json MeasureAny(const Testbed& testbed, const Json& labels, std::uint64_t) {
   const Profiles& profiles = *testbed.options.profiles;
   const NodeModel::Switch& entry = testbed.node.switches[testbed.node.gpus.front().pcie_switch];
-  PcieSwitch links(entry.gpu_links, entry.bytes_per_s);
+  SimulatedSwitch links(entry.gpu_links, entry.bytes_per_s);
   std::vector<Loop> loops;
   loops.reserve(2);
   for (const char* const label : {"model", "beside"}) {

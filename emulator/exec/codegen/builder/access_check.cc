@@ -57,19 +57,19 @@ llvm::Value* AccessCheck::InOneRange(const std::vector<Value*>& addresses, unsig
 }
 
 // Whether no lane's address comes round, so that all lie between the lowest and the highest.
-bool AccessCheck::IsMonotone(const Address& address) {
+bool AccessCheck::IsMonotone(const LaneAddress& address) {
   constexpr std::int64_t kMaxStep = std::int64_t{1} << 40;
   const auto is_short = [](std::int64_t step) { return step >= -kMaxStep && step <= kMaxStep; };
   return is_short(address.shape.stride) && is_short(address.shape.row_stride);
 }
 
-bool AccessCheck::IsAlignedStepped(const Address& address, unsigned bytes) {
+bool AccessCheck::IsAlignedStepped(const LaneAddress& address, unsigned bytes) {
   return address.shape.stepped() && address.shape.stride % std::int64_t{bytes} == 0 &&
          address.shape.row_stride % std::int64_t{bytes} == 0;
 }
 
 // Looks only at the lowest and the highest address of the lanes, or of each row.
-llvm::Value* AccessCheck::SteppedInRange(const Address& address, unsigned bytes) {
+llvm::Value* AccessCheck::SteppedInRange(const LaneAddress& address, unsigned bytes) {
   const unsigned width = code_.row_lanes();
   const std::int64_t along = (width - 1) * address.shape.stride;
   const std::int64_t across = (kWarpLanes / width - 1) * address.shape.row_stride;
@@ -87,7 +87,7 @@ llvm::Value* AccessCheck::SteppedInRange(const Address& address, unsigned bytes)
 
 // Branches to a call of the runtime if the inline comparison fails. The runtime knows registered
 // host memory, too, and returns if the access is legal.
-void AccessCheck::Check(const Address& address, unsigned bytes, Value* mask) {
+void AccessCheck::Check(const LaneAddress& address, unsigned bytes, Value* mask) {
   if (address.space == Space::kShared) return CheckShared(address, bytes, mask);
   Value* fine = nullptr;
   if (IsAlignedStepped(address, bytes) && IsMonotone(address)) {
@@ -108,7 +108,7 @@ void AccessCheck::Check(const Address& address, unsigned bytes, Value* mask) {
 }
 
 // Any 32-bit offset lies in the block's buffer or in the guard pages around it.
-void AccessCheck::CheckShared(const Address& address, unsigned bytes, Value* mask) {
+void AccessCheck::CheckShared(const LaneAddress& address, unsigned bytes, Value* mask) {
   if (bytes == 1) return;
   const auto is_odd = [&](Value* offset) {
     // Without an aligned offset in the sum, all accesses from the same base share one check.

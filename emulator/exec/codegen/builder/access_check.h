@@ -20,14 +20,14 @@ class AccessCheck {
 
   // Ends the kernel where a lane of `mask` may not access `bytes` (a power of two) at its address,
   // or where the address is no multiple of `bytes`.
-  void Check(const Address& address, unsigned bytes, Value* mask);
+  void Check(const LaneAddress& address, unsigned bytes, Value* mask);
 
  private:
-  static bool IsMonotone(const Address& address);
-  static bool IsAlignedStepped(const Address& address, unsigned bytes);
-  Value* SteppedInRange(const Address& address, unsigned bytes);
+  static bool IsMonotone(const LaneAddress& address);
+  static bool IsAlignedStepped(const LaneAddress& address, unsigned bytes);
+  Value* SteppedInRange(const LaneAddress& address, unsigned bytes);
   Value* InOneRange(const std::vector<Value*>& addresses, unsigned bytes, ptx::Space space);
-  void CheckShared(const Address& address, unsigned bytes, Value* mask);
+  void CheckShared(const LaneAddress& address, unsigned bytes, Value* mask);
 
   LaneBuilder& code_;
   ContextBuilder& context_;

@@ -11,7 +11,7 @@
 namespace torpor::emulator {
 
 // The addresses accessed by the lanes of a warp.
-struct Address {
+struct LaneAddress {
   ptx::Space space = ptx::Space::kGeneric;
   llvm::Value* value = nullptr;  // i64, or i32 in shared memory; lane 0's if linear; null: unknown
   ptx::LaneShape shape;          // of `value`

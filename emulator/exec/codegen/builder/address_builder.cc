@@ -27,17 +27,17 @@ ptx::Space AddressBuilder::SpaceOf(const Instruction& instruction, const Operand
 }
 
 // Lane l's variable lies local_stride * l behind lane 0's.
-Address AddressBuilder::LocalVariable(const ptx::Variable& variable, std::uint32_t symbol) {
+LaneAddress AddressBuilder::LocalVariable(const ptx::Variable& variable, std::uint32_t symbol) {
   const auto offset = source_.layout.local_offsets.find(symbol);
   if (offset == source_.layout.local_offsets.end()) {
     error_.Set("the address of '" + std::string(variable.name) + "' is taken in " +
                std::string(source_.function.name));
-    return Address{};
+    return LaneAddress{};
   }
   const unsigned row_lanes = code_.row_lanes();
   const std::int64_t row_stride =
       row_lanes < kWarpLanes ? source_.local_stride * std::int64_t{row_lanes} : 0;
-  Address address;
+  LaneAddress address;
   address.value = code_->CreateAdd(code_->CreatePtrToInt(stack_.frame(), code_->getInt64Ty()),
                                    code_->getInt64(offset->second));
   address.shape = ptx::LaneShape::Linear(source_.local_stride, row_stride, 0);
@@ -45,14 +45,14 @@ Address AddressBuilder::LocalVariable(const ptx::Variable& variable, std::uint32
 }
 
 // Parameters of a kernel lie in a buffer of the block.
-Address AddressBuilder::ParameterVariable(const ptx::Variable& variable, std::uint32_t symbol) {
+LaneAddress AddressBuilder::ParameterVariable(const ptx::Variable& variable, std::uint32_t symbol) {
   if (!source_.function.HasParameter(symbol)) {
     error_.Set("the address of parameter '" + std::string(variable.name) + "' is taken in " +
                std::string(source_.function.name));
-    return Address{};
+    return LaneAddress{};
   }
   Value* base = context_.Field(offsetof(WarpContext, parameters), code_->getInt64Ty());
-  Address address;
+  LaneAddress address;
   address.value = code_->CreateAdd(base, code_->getInt64(variable.parameter_offset));
   address.shape = ptx::LaneShape::Uniform();
   return address;
@@ -60,11 +60,11 @@ Address AddressBuilder::ParameterVariable(const ptx::Variable& variable, std::ui
 
 // Shared variables have fixed offsets; addresses of global and constant variables come from
 // WarpContext::symbols.
-Address AddressBuilder::OfVariable(const Operand& operand, Space space) {
+LaneAddress AddressBuilder::OfVariable(const Operand& operand, Space space) {
   const ptx::Variable& variable = source_.module.variables[operand.symbol];
   if (space == Space::kLocal) return LocalVariable(variable, operand.symbol);
   if (space == Space::kParam) return ParameterVariable(variable, operand.symbol);
-  Address address;
+  LaneAddress address;
   address.shape = ptx::LaneShape::Uniform();
   if (space == Space::kShared) {
     address.value = code_->getInt32(source_.layout.shared_offsets.at(operand.symbol));
@@ -77,10 +77,10 @@ Address AddressBuilder::OfVariable(const Operand& operand, Space space) {
   return address;
 }
 
-Address AddressBuilder::Of(const Operand& operand, Space space) {
+LaneAddress AddressBuilder::Of(const Operand& operand, Space space) {
   // See ParameterMemory::Spill.
   if (space == Space::kParam && !source_.function.is_kernel) space = Space::kLocal;
-  Address address;
+  LaneAddress address;
   if (operand.symbol != ptx::kNoIndex) {
     address = OfVariable(operand, space);
     if (address.value == nullptr) return address;
@@ -98,7 +98,7 @@ Address AddressBuilder::Of(const Operand& operand, Space space) {
 
 // Keeps small offsets in shared memory apart: a 32-bit sum could wrap, and unless the compiler can
 // exclude a wrap, each sum would take a register instead of being a part of an instruction.
-Address AddressBuilder::Advanced(Address address, std::uint64_t bytes) {
+LaneAddress AddressBuilder::Advanced(LaneAddress address, std::uint64_t bytes) {
   const auto offset = static_cast<std::int64_t>(bytes);
   const auto small = [](std::int64_t number) {
     return number >= -kMaxSharedOffset / 2 && number <= kMaxSharedOffset / 2;
@@ -111,14 +111,14 @@ Address AddressBuilder::Advanced(Address address, std::uint64_t bytes) {
   return address;
 }
 
-llvm::Value* AddressBuilder::LaneAddresses(const Address& address) {
+llvm::Value* AddressBuilder::LaneAddresses(const LaneAddress& address) {
   if (!address.linear()) return address.value;
   return code_.Spread(address.value, address.shape.stride, address.shape.row_stride);
 }
 
 // Offsets in shared memory are signed here: an access before the block's buffer must fault in the
 // guard pages there, not wrap to 4 GiB behind the buffer.
-llvm::Value* AddressBuilder::Pointer(const Address& address, Value* value) {
+llvm::Value* AddressBuilder::Pointer(const LaneAddress& address, Value* value) {
   if (address.space == Space::kShared) {
     Value* base = context_.Field(offsetof(WarpContext, shared), code_->getPtrTy());
     Value* pointer = code_->CreateGEP(code_->getInt8Ty(), base, value);
@@ -132,7 +132,7 @@ llvm::Value* AddressBuilder::Pointer(const Address& address, Value* value) {
 }
 
 // The addresses of the first lanes of all rows. `address` is not linear.
-llvm::Value* AddressBuilder::RowStarts(const Address& address) {
+llvm::Value* AddressBuilder::RowStarts(const LaneAddress& address) {
   std::vector<int> indices;
   for (unsigned lane = 0; lane < kWarpLanes; lane += code_.row_lanes()) {
     indices.push_back(static_cast<int>(lane));
@@ -141,8 +141,8 @@ llvm::Value* AddressBuilder::RowStarts(const Address& address) {
 }
 
 // The address of the first lane of a row.
-Address AddressBuilder::RowOf(const Address& address, unsigned row) {
-  Address result = address;
+LaneAddress AddressBuilder::RowOf(const LaneAddress& address, unsigned row) {
+  LaneAddress result = address;
   if (address.linear()) {
     const std::uint64_t step = row * static_cast<std::uint64_t>(address.shape.row_stride);
     result.value = code_->CreateAdd(address.value, Like(address.value, step));

@@ -23,21 +23,21 @@ class AddressBuilder {
   // The state space of the operand's variable; without a variable, the instruction's.
   ptx::Space SpaceOf(const ptx::Instruction& instruction, const ptx::Operand& operand) const;
   // Address without value, and an error, for variables whose address a kernel may not take.
-  Address Of(const ptx::Operand& operand, ptx::Space space);
-  Address Advanced(Address address, std::uint64_t bytes);
+  LaneAddress Of(const ptx::Operand& operand, ptx::Space space);
+  LaneAddress Advanced(LaneAddress address, std::uint64_t bytes);
   // `value` of 32 lanes.
-  Value* LaneAddresses(const Address& address);
+  Value* LaneAddresses(const LaneAddress& address);
   // Pointers to `value`, an address or 32, with space and offset of `address`.
-  Value* Pointer(const Address& address, Value* value);
+  Value* Pointer(const LaneAddress& address, Value* value);
 
   // Address of the first lane of a row of the block, and the values of all such lanes.
-  Address RowOf(const Address& address, unsigned row);
-  Value* RowStarts(const Address& address);
+  LaneAddress RowOf(const LaneAddress& address, unsigned row);
+  Value* RowStarts(const LaneAddress& address);
 
  private:
-  Address OfVariable(const ptx::Operand& operand, ptx::Space space);
-  Address LocalVariable(const ptx::Variable& variable, std::uint32_t symbol);
-  Address ParameterVariable(const ptx::Variable& variable, std::uint32_t symbol);
+  LaneAddress OfVariable(const ptx::Operand& operand, ptx::Space space);
+  LaneAddress LocalVariable(const ptx::Variable& variable, std::uint32_t symbol);
+  LaneAddress ParameterVariable(const ptx::Variable& variable, std::uint32_t symbol);
 
   LaneBuilder& code_;
   ContextBuilder& context_;

@@ -23,14 +23,14 @@ BranchBuilder::BranchBuilder(OperandBuilder& operands, CollectiveBuilder& collec
       ended_(ended) {}
 
 const ptx::Instruction* BranchBuilder::CallAtEnd(std::uint32_t block) const {
-  const ptx::Block& source = source_.flow.blocks[block];
+  const ptx::BasicBlock& source = source_.flow.blocks[block];
   if (source.is_warp_barrier || source.terminator != Terminator::kConditionalExit) return nullptr;
   const Instruction& branch = source_.function.instructions[source.branch];
   return branch.opcode == ptx::Opcode::kCall ? &branch : nullptr;
 }
 
 void BranchBuilder::End(std::uint32_t block) {
-  const ptx::Block& source = source_.flow.blocks[block];
+  const ptx::BasicBlock& source = source_.flow.blocks[block];
   if (source.is_warp_barrier) return EndWarpBarrier(block);
   switch (source.terminator) {
     case Terminator::kJump:
@@ -236,7 +236,7 @@ llvm::BasicBlock* BranchBuilder::EdgeTo(std::uint32_t from, std::uint32_t to,
     if (waiting.Contains(block)) return;
     masks_.SetWaiting(llvm::ConstantInt::getFalse(Lanes(code_->getInt1Ty())), block);
   });
-  const ptx::Block& target = source_.flow.blocks[to];
+  const ptx::BasicBlock& target = source_.flow.blocks[to];
   const bool goes_back = to <= from && from < target.loop_end;
   if (goes_back && target.spins) {
     Value* goes_on =

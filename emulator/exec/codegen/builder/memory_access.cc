@@ -4,19 +4,19 @@ namespace torpor::emulator {
 
 using ptx::Space;
 
-bool MemoryAccess::IsContiguous(const Address& address, const Access& access) const {
+bool MemoryAccess::IsContiguous(const LaneAddress& address, const Access& access) const {
   const std::int64_t bytes = access.bytes();
   return address.linear() && address.shape.stride == bytes &&
          (row_lanes() == kWarpLanes || address.shape.row_stride == bytes * row_lanes());
 }
 
-std::vector<llvm::Value*> MemoryAccess::Load(const Address& address, const Access& access,
+std::vector<llvm::Value*> MemoryAccess::Load(const LaneAddress& address, const Access& access,
                                              Value* mask) {
   check_.Check(address, access.bytes(), mask);
   if (address.shape.uniform()) {
     std::vector<Value*> values;
     for (unsigned i = 0; i < access.count; ++i) {
-      const Address at = addresses_.Advanced(address, std::uint64_t{i} * access.element_bytes);
+      const LaneAddress at = addresses_.Advanced(address, std::uint64_t{i} * access.element_bytes);
       values.push_back(code_->CreateAlignedLoad(access.element, addresses_.Pointer(at, at.value),
                                                 llvm::Align(access.element_bytes)));
     }
@@ -27,8 +27,8 @@ std::vector<llvm::Value*> MemoryAccess::Load(const Address& address, const Acces
   return Gather(address, access, mask);
 }
 
-std::vector<llvm::Value*> MemoryAccess::LoadContiguous(const Address& address, const Access& access,
-                                                       Value* mask) {
+std::vector<llvm::Value*> MemoryAccess::LoadContiguous(const LaneAddress& address,
+                                                       const Access& access, Value* mask) {
   auto* type = llvm::FixedVectorType::get(access.element, kWarpLanes * access.count);
   if (access.in_tile) PrefetchNextTile(address, access);
   Value* all =
@@ -54,24 +54,24 @@ std::vector<llvm::Value*> MemoryAccess::PartElements(Value* all, const Access& a
 // The blocks of a grid usually read one tile of memory after the other, but each tile warp by warp
 // in several parts: processors do not recognise such a stream. Fetches lines to the second cache,
 // since the streams share sets of the first cache and would displace lines there.
-void MemoryAccess::PrefetchNextTile(const Address& address, const Access& access) {
+void MemoryAccess::PrefetchNextTile(const LaneAddress& address, const Access& access) {
   constexpr std::uint64_t kAhead = 6144;  // a few blocks, whose time is memory's latency
   constexpr std::uint32_t kSecondCache = 2;
   constexpr std::uint64_t kCacheLine = 64;
   for (std::uint64_t line = 0; line < std::uint64_t{kWarpLanes} * access.bytes();
        line += kCacheLine) {
-    const Address ahead = addresses_.Advanced(address, kAhead + line);
+    const LaneAddress ahead = addresses_.Advanced(address, kAhead + line);
     code_->CreateIntrinsic(llvm::Intrinsic::prefetch, {code_->getPtrTy()},
                            {addresses_.Pointer(ahead, ahead.value), code_->getInt32(0),
                             code_->getInt32(kSecondCache), code_->getInt32(1)});
   }
 }
 
-std::vector<llvm::Value*> MemoryAccess::Gather(const Address& address, const Access& access,
+std::vector<llvm::Value*> MemoryAccess::Gather(const LaneAddress& address, const Access& access,
                                                Value* mask) {
   std::vector<Value*> values;
   for (unsigned i = 0; i < access.count; ++i) {
-    const Address at = addresses_.Advanced(address, std::uint64_t{i} * access.element_bytes);
+    const LaneAddress at = addresses_.Advanced(address, std::uint64_t{i} * access.element_bytes);
     Value* addresses = addresses_.LaneAddresses(at);
     if (access.element_bytes < 4) {
       values.push_back(GatherSmall(at, addresses, access, mask));
@@ -86,7 +86,7 @@ std::vector<llvm::Value*> MemoryAccess::Gather(const Address& address, const Acc
 
 // Processors do not gather bytes: gathers the aligned words around the bytes. A word lies in a
 // single page, so the gather touches only pages of the bytes.
-llvm::Value* MemoryAccess::GatherSmall(Address address, Value* addresses, const Access& access,
+llvm::Value* MemoryAccess::GatherSmall(LaneAddress address, Value* addresses, const Access& access,
                                        Value* mask) {
   addresses =
       code_->CreateAdd(addresses, Like(addresses, static_cast<std::uint64_t>(address.offset)));
@@ -99,7 +99,7 @@ llvm::Value* MemoryAccess::GatherSmall(Address address, Value* addresses, const 
   return code_->CreateTrunc(shifted, Lanes(access.element));
 }
 
-void MemoryAccess::Store(const Address& address, const Access& access,
+void MemoryAccess::Store(const LaneAddress& address, const Access& access,
                          const std::vector<Value*>& values, Value* mask) {
   check_.Check(address, access.bytes(), mask);
   if (address.shape.uniform()) return StoreUniform(address, access, values, mask);
@@ -111,7 +111,7 @@ void MemoryAccess::Store(const Address& address, const Access& access,
 }
 
 // All lanes write to the same place. PTX lets any value win; here the last lane's wins.
-void MemoryAccess::StoreUniform(const Address& address, const Access& access,
+void MemoryAccess::StoreUniform(const LaneAddress& address, const Access& access,
                                 const std::vector<Value*>& values, Value* mask) {
   for (unsigned i = 0; i < access.count; ++i) {
     Value* value = values[i];
@@ -120,13 +120,13 @@ void MemoryAccess::StoreUniform(const Address& address, const Access& access,
                                                   code_->getTrue());
       value = code_->CreateExtractElement(value, code_->CreateSub(code_->getInt32(31), empty));
     }
-    const Address at = addresses_.Advanced(address, std::uint64_t{i} * access.element_bytes);
+    const LaneAddress at = addresses_.Advanced(address, std::uint64_t{i} * access.element_bytes);
     code_->CreateAlignedStore(value, addresses_.Pointer(at, at.value),
                               llvm::Align(access.element_bytes));
   }
 }
 
-void MemoryAccess::StoreContiguous(const Address& address, const Access& access,
+void MemoryAccess::StoreContiguous(const LaneAddress& address, const Access& access,
                                    const std::vector<Value*>& values, Value* mask) {
   code_->CreateMaskedStore(JoinElements(values, access), addresses_.Pointer(address, address.value),
                            llvm::Align(access.element_bytes), code_.Repeat(mask, access.count));
@@ -145,11 +145,11 @@ llvm::Value* MemoryAccess::JoinElements(const std::vector<Value*>& values, const
   return code_->CreateShuffleVector(code_.Concatenate(std::move(parts)), indices);
 }
 
-void MemoryAccess::Scatter(const Address& address, const Access& access,
+void MemoryAccess::Scatter(const LaneAddress& address, const Access& access,
                            const std::vector<Value*>& values, Value* mask) {
   if (address.space == Space::kGlobal) traits_.scatters = 1;
   for (unsigned i = 0; i < access.count; ++i) {
-    const Address at = addresses_.Advanced(address, std::uint64_t{i} * access.element_bytes);
+    const LaneAddress at = addresses_.Advanced(address, std::uint64_t{i} * access.element_bytes);
     Value* addresses = addresses_.LaneAddresses(at);
     Value* value = code_.Vector(values[i]);
     if (access.element_bytes >= 4) {

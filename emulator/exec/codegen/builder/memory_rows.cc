@@ -4,19 +4,19 @@
 
 namespace torpor::emulator {
 
-bool MemoryAccess::HasContiguousRows(const Address& address, const Access& access) const {
+bool MemoryAccess::HasContiguousRows(const LaneAddress& address, const Access& access) const {
   const std::int64_t stride = address.shape.stride;
   return address.shape.stepped() && row_lanes() < kWarpLanes && access.element_bytes >= 4 &&
          (stride == 0 || stride == access.bytes());
 }
 
 // Loads the elements for all lanes of a row; skips rows without active lanes.
-std::vector<llvm::Value*> MemoryAccess::LoadRowScalars(const Address& row, const Access& access,
+std::vector<llvm::Value*> MemoryAccess::LoadRowScalars(const LaneAddress& row, const Access& access,
                                                        Value* mask) {
   const auto load = [&] {
     std::vector<Value*> values;
     for (unsigned i = 0; i < access.count; ++i) {
-      const Address at = addresses_.Advanced(row, std::uint64_t{i} * access.element_bytes);
+      const LaneAddress at = addresses_.Advanced(row, std::uint64_t{i} * access.element_bytes);
       values.push_back(code_->CreateAlignedLoad(access.element, addresses_.Pointer(at, at.value),
                                                 llvm::Align(access.element_bytes)));
     }
@@ -40,7 +40,7 @@ std::vector<llvm::Value*> MemoryAccess::LoadRowScalars(const Address& row, const
   return values;
 }
 
-std::vector<llvm::Value*> MemoryAccess::LoadUniformRows(const Address& address,
+std::vector<llvm::Value*> MemoryAccess::LoadUniformRows(const LaneAddress& address,
                                                         const Access& access, Value* mask) {
   std::vector<std::vector<Value*>> parts(access.count);  // of each element, by row
   for (unsigned row = 0; row < kWarpLanes / row_lanes(); ++row) {
@@ -58,12 +58,12 @@ std::vector<llvm::Value*> MemoryAccess::LoadUniformRows(const Address& address,
   return values;
 }
 
-std::vector<llvm::Value*> MemoryAccess::LoadRows(const Address& address, const Access& access,
+std::vector<llvm::Value*> MemoryAccess::LoadRows(const LaneAddress& address, const Access& access,
                                                  Value* mask) {
   if (address.shape.stride == 0) return LoadUniformRows(address, access, mask);
   const unsigned rows = kWarpLanes / row_lanes();
   auto* row_type = llvm::FixedVectorType::get(access.element, row_lanes() * access.count);
-  const auto load = [&](const Address& at, Value* row_mask) {
+  const auto load = [&](const LaneAddress& at, Value* row_mask) {
     return code_->CreateMaskedLoad(row_type, addresses_.Pointer(at, at.value),
                                    llvm::Align(access.element_bytes),
                                    code_.Repeat(row_mask, access.count));
@@ -82,10 +82,10 @@ std::vector<llvm::Value*> MemoryAccess::LoadRows(const Address& address, const A
 }
 
 // Later rows win where they overlap, as lanes do in a scatter.
-void MemoryAccess::StoreRows(const Address& address, const Access& access, Value* value,
+void MemoryAccess::StoreRows(const LaneAddress& address, const Access& access, Value* value,
                              Value* mask) {
   for (unsigned row = 0; row < kWarpLanes / row_lanes(); ++row) {
-    const Address at = addresses_.RowOf(address, row);
+    const LaneAddress at = addresses_.RowOf(address, row);
     code_->CreateMaskedStore(code_.RowPart(value, row), addresses_.Pointer(at, at.value),
                              llvm::Align(access.element_bytes), code_.RowPart(mask, row));
   }

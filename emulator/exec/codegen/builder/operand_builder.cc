@@ -52,7 +52,7 @@ llvm::Value* OperandBuilder::ReadSymbol(const Operand& operand, bool scalar) {
     Value* address = code_->getInt64(FunctionAddress(operand.symbol));
     return scalar ? address : code_.Spread(address, 0);
   }
-  Address address = addresses_.Of(operand, source_.module.variables[operand.symbol].space);
+  LaneAddress address = addresses_.Of(operand, source_.module.variables[operand.symbol].space);
   if (address.value == nullptr) return llvm::PoisonValue::get(code_->getInt64Ty());
   if (address.offset != 0) {
     const auto offset = static_cast<std::uint64_t>(address.offset);

@@ -8,7 +8,7 @@ void ParameterMemory::Spill(MemoryAccess& memory, Value* mask) {
     ptx::Operand operand;
     operand.kind = ptx::Operand::Kind::kSymbol;
     operand.symbol = symbol;
-    const Address address = memory.addresses().Of(operand, ptx::Space::kLocal);
+    const LaneAddress address = memory.addresses().Of(operand, ptx::Space::kLocal);
     for (std::uint64_t offset = 0; offset < source_.module.variables[symbol].bytes; offset += 4) {
       Value* word = Load(Of(symbol), offset, 4);
       memory.Store(memory.addresses().Advanced(address, offset), {code_->getInt32Ty(), 4, 1},

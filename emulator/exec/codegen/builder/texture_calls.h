@@ -9,11 +9,11 @@ namespace torpor::emulator {
 
 // Operands and results of texture and surface instructions, carried out by the runtime lane by
 // lane. All instructions of a function share a TextureLanes record on the stack.
-class TextureCalls {
+class TextureCallBuilder {
  public:
   using Value = llvm::Value;
 
-  explicit TextureCalls(OperandBuilder& operands)
+  explicit TextureCallBuilder(OperandBuilder& operands)
       : operands_(operands), code_(operands.code()), context_(operands.context()) {}
 
   // The texture or surface objects of the lanes.

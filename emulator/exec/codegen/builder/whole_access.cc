@@ -13,7 +13,7 @@ llvm::Type* MemoryAccess::WholeType(const Access& access) {
 }
 
 // Volatile: otherwise the compiler may drop unused elements and split the access.
-std::vector<llvm::Value*> MemoryAccess::LoadWhole(const Address& address, const Access& access,
+std::vector<llvm::Value*> MemoryAccess::LoadWhole(const LaneAddress& address, const Access& access,
                                                   Value* mask) {
   check_.Check(address, access.bytes(), mask);
   llvm::Type* whole = WholeType(access);
@@ -31,7 +31,7 @@ std::vector<llvm::Value*> MemoryAccess::LoadWhole(const Address& address, const 
   return PartElements(code_->CreateAlignedLoad(all, loaded, llvm::Align(64)), access);
 }
 
-void MemoryAccess::StoreWhole(const Address& address, const Access& access,
+void MemoryAccess::StoreWhole(const LaneAddress& address, const Access& access,
                               const std::vector<Value*>& values, Value* mask) {
   check_.Check(address, access.bytes(), mask);
   if (address.space == ptx::Space::kGlobal) traits_.scatters = 1;

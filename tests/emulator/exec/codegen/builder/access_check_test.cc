@@ -27,7 +27,7 @@ class AccessCheckTest : public BuilderTest {
   void Check(std::uint64_t base, const ptx::LaneShape& shape, unsigned bytes) {
     Open("ret;");
     AccessCheck check(code(), parts_->context, parts_->addresses);
-    Address address;
+    LaneAddress address;
     address.space = ptx::Space::kGlobal;
     address.shape = shape;
     address.value = code()->getInt64(base);

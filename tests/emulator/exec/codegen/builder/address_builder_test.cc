@@ -15,7 +15,7 @@ TEST_F(AddressBuilderTest, SharedVariablesAreOffsets) {
       "ld.shared.u32 %r1, [a];\nld.shared.u32 %r2, [b+4];\nret;");
   const ptx::Operand& operand = instruction(1).operands[1];
   EXPECT_EQ(parts_->addresses.SpaceOf(instruction(1), operand), ptx::Space::kShared);
-  const Address address = parts_->addresses.Of(operand, ptx::Space::kShared);
+  const LaneAddress address = parts_->addresses.Of(operand, ptx::Space::kShared);
   EXPECT_TRUE(address.shape.uniform());
   EXPECT_EQ(address.offset, 4);
   StoreResult(0, address.value);
@@ -26,7 +26,7 @@ TEST_F(AddressBuilderTest, SharedVariablesAreOffsets) {
 
 TEST_F(AddressBuilderTest, SymbolsComeFromTheContext) {
   Open("ld.global.u32 %r1, [g+8];\nret;", ".global .u32 g[4];\n");
-  const Address address = parts_->addresses.Of(instruction(0).operands[1], ptx::Space::kGlobal);
+  const LaneAddress address = parts_->addresses.Of(instruction(0).operands[1], ptx::Space::kGlobal);
   StoreResult(0, address.value);
   Close();
   const std::uint64_t symbols[] = {1000};
@@ -39,7 +39,7 @@ TEST_F(AddressBuilderTest, LanesOfALinearRegisterFollowFromLaneZero) {
   Open("mov.u32 %r1, %laneid;\nmul.wide.u32 %rd1, %r1, 4;\nld.global.u32 %r2, [%rd1+16];\nret;");
   const ptx::Operand& operand = instruction(2).operands[1];
   code()->CreateStore(code()->getInt64(500), parts_->registers.slot(operand.reg));
-  const Address address = parts_->addresses.Of(operand, ptx::Space::kGlobal);
+  const LaneAddress address = parts_->addresses.Of(operand, ptx::Space::kGlobal);
   EXPECT_TRUE(address.linear());
   StoreResult(0, parts_->addresses.LaneAddresses(address));
   StoreResult(1, parts_->addresses.Advanced(address, 100).value);
@@ -51,7 +51,7 @@ TEST_F(AddressBuilderTest, LanesOfALinearRegisterFollowFromLaneZero) {
 
 TEST_F(AddressBuilderTest, PointersToSharedMemoryAddItsBase) {
   Open("ret;");
-  Address address;
+  LaneAddress address;
   address.space = ptx::Space::kShared;
   address.offset = 3;
   llvm::Value* pointer = parts_->addresses.Pointer(address, code()->getInt32(20));
@@ -64,7 +64,7 @@ TEST_F(AddressBuilderTest, PointersToSharedMemoryAddItsBase) {
 
 TEST_F(AddressBuilderTest, RowsBeginAtTheirFirstLane) {
   Open("ret;", "", {8, false, true});
-  Address address;
+  LaneAddress address;
   address.value = code()->getInt64(100);
   address.shape = ptx::LaneShape::Linear(4, 1000, 0);
   StoreResult(0, parts_->addresses.RowOf(address, 2).value);

@@ -20,16 +20,16 @@ class MemoryAccessTest : public BuilderTest {
     check_ = std::make_unique<AccessCheck>(code(), parts_->context, parts_->addresses);
     access_ = std::make_unique<MemoryAccess>(code(), parts_->addresses, *check_, traits_);
   }
-  Address At(const ptx::LaneShape& shape, std::size_t first = 0) {
-    Address address;
+  LaneAddress At(const ptx::LaneShape& shape, std::size_t first = 0) {
+    LaneAddress address;
     address.space = ptx::Space::kGlobal;
     address.shape = shape;
     address.value = code()->getInt64(reinterpret_cast<std::uint64_t>(&memory_[first]));
     return address;
   }
   // Lane l accesses memory_[3 * l].
-  Address Scattered() {
-    Address address = At(ptx::LaneShape::Varying());
+  LaneAddress Scattered() {
+    LaneAddress address = At(ptx::LaneShape::Varying());
     address.value = code().Spread(address.value, 12);
     return address;
   }
@@ -56,7 +56,7 @@ TEST_F(MemoryAccessTest, LoadsOneValueForAllLanes) {
 
 TEST_F(MemoryAccessTest, LoadsContiguousElements) {
   Start();
-  const Address address = At(ptx::LaneShape::Linear(8, 0, 0));
+  const LaneAddress address = At(ptx::LaneShape::Linear(8, 0, 0));
   EXPECT_TRUE(access_->IsContiguous(address, Words(2)));
   const auto values = access_->Load(address, Words(2), code().AllLanes());
   StoreResult(0, values[0]);
@@ -76,7 +76,7 @@ TEST_F(MemoryAccessTest, GathersOtherPatterns) {
 
 TEST_F(MemoryAccessTest, GathersBytesOutOfTheirWords) {
   Start();
-  Address address = Scattered();
+  LaneAddress address = Scattered();
   address.value = code()->CreateAdd(address.value, Like(address.value, 1));
   StoreResult(0, access_->Load(address, {code()->getInt8Ty(), 1, 1}, code().AllLanes())[0]);
   memory_[3] = 0xaabbccdd;
@@ -126,7 +126,7 @@ TEST_F(MemoryAccessTest, LoadsAndStoresRows) {
 
 TEST_F(MemoryAccessTest, WholeAccessesMoveAllElementsOfALane) {
   Start();
-  const Address from = At(ptx::LaneShape::Linear(16, 0, 0));
+  const LaneAddress from = At(ptx::LaneShape::Linear(16, 0, 0));
   const auto values = access_->LoadWhole(from, Words(4), Mask(0x3));
   access_->StoreWhole(At(ptx::LaneShape::Linear(16, 0, 0), 128), Words(4), values, Mask(0x2));
   Finish();

@@ -13,7 +13,7 @@ TEST_F(TextureCallsTest, HandsTheRuntimeOperandsAndTakesResults) {
   Open("mov.u64 %rd1, 77;\nmov.u32 %r1, %laneid;\nmov.u32 %r2, %r1;\nret;");
   code()->CreateStore(code()->getInt64(77), parts_->registers.slot(instruction(0).operands[0].reg));
   code()->CreateStore(code()->getInt32(0), parts_->registers.slot(instruction(1).operands[0].reg));
-  TextureCalls textures(parts_->operands);
+  TextureCallBuilder textures(parts_->operands);
   textures.PutHandles(instruction(0).operands[0]);
   textures.PutInput(1, instruction(2).operands[1]);
   textures.PutComponent(3, instruction(2).operands[1], ptx::Type::kB32);
