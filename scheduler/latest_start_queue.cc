@@ -1,6 +1,7 @@
 #include <tuple>
 
 #include "scheduler/keyed_queue.h"
+#include "scheduler/required_count.h"
 
 namespace torpor::scheduler {
 namespace {
@@ -9,7 +10,7 @@ struct LatestStartKey {
   LatestStartOptions options;
 
   bool IsBeyondRescue(const FunctionState& function) const {
-    return function.required_count() > options.rescue_limit;
+    return RequiredCount(function) > options.rescue_limit;
   }
 
   // Late, beyond rescue, latest start.

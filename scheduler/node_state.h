@@ -94,14 +94,6 @@ struct FunctionState {
   std::uint64_t in_time = 0;
   RecentOutcomes recent;  // under this objective
   RunTimes run_times;
-
-  // Required request count (section 5.2): requests in time in a row until the function complies, by
-  // recent outcomes. Negative: late requests that the function can afford.
-  double required_count() const {
-    const double p = objective.percentile;
-    return (p * static_cast<double>(recent.finished()) - static_cast<double>(recent.in_time())) /
-           (1 - p);
-  }
 };
 
 // A use counts 1/e as much after this time.

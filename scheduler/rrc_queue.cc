@@ -6,6 +6,7 @@
 
 #include "absl/container/btree_set.h"
 #include "scheduler/policies.h"
+#include "scheduler/required_count.h"
 
 namespace torpor::scheduler {
 namespace {
@@ -17,8 +18,8 @@ constexpr double kCountUnit = 1e6;
 // Far more than any function has requests; sums over a hundred thousand functions do not overflow.
 constexpr double kMaxRequired = 1e7;
 
-Count RequiredCount(const FunctionState& function) {
-  const double count = std::clamp(function.required_count(), -kMaxRequired, kMaxRequired);
+Count RoundedCount(const FunctionState& function) {
+  const double count = std::clamp(RequiredCount(function), -kMaxRequired, kMaxRequired);
   return std::llround(count * kCountUnit);
 }
 
@@ -194,7 +195,7 @@ class RrcQueue final : public QueuePolicy {
     if (in_time) {
       alpha_->OnOutcome(entry.record, function.objective.percentile, *in_time, now);
     }
-    const Count count = RequiredCount(function);
+    const Count count = RoundedCount(function);
     if (count != entry.key.first) {
       const bool was_high = entry.is_high;
       sequence_.Erase(entry.key);
@@ -245,7 +246,7 @@ class RrcQueue final : public QueuePolicy {
     const auto [found, is_new] = entries_.try_emplace(function.id);
     Entry& entry = found->second;
     if (is_new) {
-      entry.key = {RequiredCount(function), function.id};
+      entry.key = {RoundedCount(function), function.id};
       sequence_.Insert(entry.key);
       entry.is_high = !sequence_.IsAbove(entry.key);
       Recut();

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "scheduler/required_count.h"
 #include "scheduler/setup.h"
 #include "tests/scheduler/scheduler_test.h"
 
@@ -105,13 +106,13 @@ TEST_F(SchedulerOptionsTest, WhatWasHoursAgoIsNotHeldAgainstAFunction) {
   const auto grant = Only<Grant>(Arrive(1, kA));
   ASSERT_TRUE(grant);
   Serve(*grant, milliseconds(30));
-  EXPECT_NEAR(function.required_count(), 9, 1e-9);
+  EXPECT_NEAR(RequiredCount(function), 9, 1e-9);
   Advance(std::chrono::minutes(59));
   Tell(TimePassed{});
-  EXPECT_NEAR(function.required_count(), 9, 1e-9);
+  EXPECT_NEAR(RequiredCount(function), 9, 1e-9);
   Advance(std::chrono::minutes(12));
   Tell(TimePassed{});
-  EXPECT_EQ(function.required_count(), 0);
+  EXPECT_EQ(RequiredCount(function), 0);
   EXPECT_EQ(function.finished, 1u);
 }
 
@@ -130,9 +131,9 @@ TEST_F(SchedulerOptionsTest, AnotherObjectiveCountsFromNow) {
   ASSERT_TRUE(grant);
   Serve(*grant, milliseconds(30));
   set(milliseconds(25), 1);
-  EXPECT_NEAR(function.required_count(), 9, 1e-9);
+  EXPECT_NEAR(RequiredCount(function), 9, 1e-9);
   set(milliseconds(40), 1);
-  EXPECT_EQ(function.required_count(), 0);
+  EXPECT_EQ(RequiredCount(function), 0);
 }
 
 TEST_F(SchedulerOptionsTest, AnImageThatNothingChangesStaysWhereItWas) {
