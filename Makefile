@@ -2,8 +2,9 @@
 #
 #   make            build the product, preset `release`, into build/; no tests, no benchmarks
 #   make demo       build, then serve a dozen functions on two emulated GPUs
-#   make test       build all, every test that needs no GPU, formatting, clang-tidy, fuzzers for 10 s
-#   make sanitized  some tests under both sanitizers, in minutes
+#   make test       build all, every test but GPU, soak and long PyTorch ones, some under sanitizers,
+#                   formatting, clang-tidy, fuzzers for 10 s
+#   make sanitized  that part of `make test` under sanitizers, in minutes
 #   make test-pytorch   PyTorch's own wheel on the emulated GPU against the CPU (installs 5 GB, once)
 #   make fuzz       every fuzz target for FUZZ_SECONDS (default 600)
 #   make soak       64 functions over memory for ten, SOAK_SECONDS (default 600) long, then 24 under
@@ -59,7 +60,7 @@ build-all: toolkit
 demo: build
 	@python3 tools/demo/demo.py --build-dir build
 
-test: build-all fuzz-build
+test: build-all sanitized fuzz-build
 	@tools/dev/check_format.sh
 	@echo "formatting: clean"
 	@tools/dev/check_tidy.sh --seconds $(TIDY_SECONDS)

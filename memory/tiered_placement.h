@@ -13,8 +13,8 @@ namespace torpor::memory {
 //
 // Tries places for a block in this order: a partition of the suitable tier that the owner has
 // already; a free partition if more than 1/kFreeShare of all are free; the tightest room among
-// other owners' blocks; another tier, which is better than an eviction: the buddies, which waste
-// nothing, or the smallest slots with room.
+// other owners' blocks; any free partition; another tier, which is better than an eviction: the
+// buddies, which waste nothing, or the smallest slots with room.
 class TieredPlacement final : public Placement {
  public:
   TieredPlacement(Bytes arena_bytes, PartitionSizes sizes);

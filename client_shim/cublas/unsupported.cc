@@ -9,9 +9,10 @@
 namespace torpor::shim {
 
 int Unsupported(const char* symbol) {
-  torpor_client_core()->WarnOnce(symbol, std::string(symbol) +
-                                             " is not supported by Torpor; it returned"
-                                             " CUBLAS_STATUS_NOT_SUPPORTED (docs/coverage.md)");
+  torpor_client_core()->WarnOnce(symbol,
+                                 std::string(symbol) +
+                                     " is not supported by Torpor; it returned"
+                                     " CUBLAS_STATUS_NOT_SUPPORTED (build/docs/coverage.md)");
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 

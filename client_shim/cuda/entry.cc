@@ -54,7 +54,7 @@ CUresult CheckContext() {
 CUresult Refuse(const char* what) {
   torpor_client_core()->WarnOnce(what, std::string(what) +
                                            " is not supported by Torpor; the call returned"
-                                           " CUDA_ERROR_NOT_SUPPORTED (docs/coverage.md)");
+                                           " CUDA_ERROR_NOT_SUPPORTED (build/docs/coverage.md)");
   return CUDA_ERROR_NOT_SUPPORTED;
 }
 

@@ -10,7 +10,7 @@ namespace torpor::shim {
 int Unsupported(const char* symbol) {
   torpor_client_core()->WarnOnce(symbol, std::string(symbol) +
                                              " is not supported by Torpor; it returned"
-                                             " cudaErrorNotSupported (docs/coverage.md)");
+                                             " cudaErrorNotSupported (build/docs/coverage.md)");
   return RecordError(cudaErrorNotSupported);
 }
 

@@ -51,7 +51,7 @@ bool IsInitialized() { return initializations > 0; }
 int Unsupported(const char* symbol) {
   torpor_client_core()->WarnOnce(symbol, std::string(symbol) +
                                              " is not supported by Torpor; it returned"
-                                             " NVML_ERROR_NOT_SUPPORTED (docs/coverage.md)");
+                                             " NVML_ERROR_NOT_SUPPORTED (build/docs/coverage.md)");
   return NVML_ERROR_NOT_SUPPORTED;
 }
 

@@ -9,7 +9,7 @@
 
 namespace torpor::emulator {
 
-// Maps the NodeState of an emulated node from a file that its processes share, and holds this
+// Maps the SharedNodeState of an emulated node from a file that its processes share, and holds this
 // process's slot. A process may be killed at any moment without harm to the others. Thread-safe.
 class NodeFile {
  public:

@@ -14,7 +14,7 @@
 #include "tools/sim/model_profile.h"
 #include "tools/sim/node_model.h"
 #include "tools/sim/outcome.h"
-#include "tools/sim/pcie_switch.h"
+#include "tools/sim/simulated_switch.h"
 #include "tools/sim/systems.h"
 #include "tools/sim/timers.h"
 

@@ -43,7 +43,7 @@ CUresult InContext(Body&& body) noexcept {
   });
 }
 
-// Calls `body(Device&)`, or returns CUDA_ERROR_INVALID_DEVICE.
+// Calls `body(DriverDevice&)`, or returns CUDA_ERROR_INVALID_DEVICE.
 template <typename Body>
 CUresult OnDevice(CUdevice index, Body&& body) noexcept {
   return Call([&](Driver& driver) -> CUresult {

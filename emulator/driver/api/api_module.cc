@@ -21,7 +21,7 @@ unsigned SharedOptIn(const FunctionObject& function) {
              : static_cast<unsigned>(context->device().traits().shared_bytes_per_block);
 }
 
-// Calls `body(Function&)`, or returns CUDA_ERROR_INVALID_HANDLE.
+// Calls `body(FunctionObject&)`, or returns CUDA_ERROR_INVALID_HANDLE.
 template <typename Body>
 CUresult OnFunction(CUfunction handle, Body&& body) {
   return Call([&](Driver& driver) -> CUresult {
@@ -30,7 +30,7 @@ CUresult OnFunction(CUfunction handle, Body&& body) {
   });
 }
 
-// Calls `body(const Module&)`, or returns CUDA_ERROR_INVALID_HANDLE.
+// Calls `body(const ModuleObject&)`, or returns CUDA_ERROR_INVALID_HANDLE.
 template <typename Body>
 CUresult OnModule(CUmodule handle, Body&& body) {
   return Call([&](Driver& driver) -> CUresult {

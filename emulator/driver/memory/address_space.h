@@ -70,7 +70,7 @@ struct CopyEnd {
 class AddressSpace {
  public:
   // Allocates zeroed anonymous memory in the window, 2 MiB aligned and followed by an unmapped
-  // page. Counts against no budget: see Device::AllocateMemory.
+  // page. Counts against no budget: see DriverDevice::AllocateMemory.
   DriverResult<std::uint64_t> Allocate(Bytes size, RegionKind kind, CUdevice device,
                                        CUcontext owner, unsigned flags);
   // Frees the allocation of `kind` that begins at `address`, and returns the region as it was.

@@ -23,7 +23,7 @@
 #include "emulator/exec/codegen/builder/parameter_memory.h"
 #include "emulator/exec/codegen/builder/register_file.h"
 #include "emulator/exec/codegen/builder/suspension.h"
-#include "emulator/exec/codegen/builder/texture_calls.h"
+#include "emulator/exec/codegen/builder/texture_call_builder.h"
 
 namespace torpor::emulator {
 

@@ -10,7 +10,7 @@
 #include "emulator/exec/codegen/builder/operand_builder.h"
 #include "emulator/exec/codegen/builder/parameter_memory.h"
 #include "emulator/exec/codegen/builder/suspension.h"
-#include "emulator/exec/codegen/builder/texture_calls.h"
+#include "emulator/exec/codegen/builder/texture_call_builder.h"
 
 // The table of all opcodes, and the functions that translate an instruction. A function runs after
 // OperandBuilder::Begin, appends code at the builders' insertion point, and reports unsupported

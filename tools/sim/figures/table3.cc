@@ -7,7 +7,7 @@
 #include "tools/sim/figures/figure_list.h"
 #include "tools/sim/figures/labels.h"
 #include "tools/sim/figures/scenarios.h"
-#include "tools/sim/pcie_switch.h"
+#include "tools/sim/simulated_switch.h"
 
 // Table 3: two models that swap through one PCIe switch, without a scheduler.
 namespace torpor::sim {

@@ -1,4 +1,4 @@
-#include "emulator/exec/codegen/builder/texture_calls.h"
+#include "emulator/exec/codegen/builder/texture_call_builder.h"
 
 #include <cstddef>
 

@@ -1,4 +1,4 @@
-#include "tools/sim/pcie_switch.h"
+#include "tools/sim/simulated_switch.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ void SimulatedSwitch::Begin(TransferId transfer, std::size_t gpu, Bytes bytes, T
 void SimulatedSwitch::Remove(TransferId transfer, TimePoint now) {
   AdvanceTo(now);
   const auto found = std::find_if(transfers_.begin(), transfers_.end(),
-                                  [&](const ImageTransfer& other) { return other.id == transfer; });
+                                  [&](const Transfer& other) { return other.id == transfer; });
   if (found == transfers_.end()) return;
   --on_gpu_[found->gpu];
   transfers_.erase(found);
@@ -28,7 +28,7 @@ void SimulatedSwitch::Remove(TransferId transfer, TimePoint now) {
 
 std::optional<SimulatedSwitch::End> SimulatedSwitch::NextEnd() const {
   std::optional<End> next;
-  for (const ImageTransfer& transfer : transfers_) {
+  for (const Transfer& transfer : transfers_) {
     // Rounded up: then nothing is left.
     const double ns = std::ceil(transfer.bytes_left / transfer.bytes_per_s * 1e9);
     const TimePoint at = now_ + Duration(static_cast<std::int64_t>(ns));
@@ -40,7 +40,7 @@ std::optional<SimulatedSwitch::End> SimulatedSwitch::NextEnd() const {
 // Counts what has come since the last change of shares.
 void SimulatedSwitch::AdvanceTo(TimePoint now) {
   const double seconds = ToSeconds(now - now_);
-  for (ImageTransfer& transfer : transfers_) {
+  for (Transfer& transfer : transfers_) {
     transfer.bytes_left = std::max(0.0, transfer.bytes_left - transfer.bytes_per_s * seconds);
   }
   now_ = now;
@@ -48,13 +48,13 @@ void SimulatedSwitch::AdvanceTo(TimePoint now) {
 
 void SimulatedSwitch::Share() {
   // Water-filling: a link below an even share of the rest keeps the demand.
-  for (ImageTransfer& transfer : transfers_) transfer.bytes_per_s = 0;
+  for (Transfer& transfer : transfers_) transfer.bytes_per_s = 0;
   double left = link_;
   std::size_t unserved = transfers_.size();
   while (unserved > 0) {
     const auto even = left / static_cast<double>(unserved);
     std::size_t bounded = 0;
-    for (ImageTransfer& transfer : transfers_) {
+    for (Transfer& transfer : transfers_) {
       if (transfer.bytes_per_s > 0) continue;
       const double own = gpu_links_[transfer.gpu] / static_cast<double>(on_gpu_[transfer.gpu]);
       if (own > even) continue;
@@ -63,7 +63,7 @@ void SimulatedSwitch::Share() {
       ++bounded;
     }
     if (bounded == 0) {
-      for (ImageTransfer& transfer : transfers_) {
+      for (Transfer& transfer : transfers_) {
         if (transfer.bytes_per_s == 0) transfer.bytes_per_s = even;
       }
       return;

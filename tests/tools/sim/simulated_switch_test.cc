@@ -1,4 +1,4 @@
-#include "tools/sim/pcie_switch.h"
+#include "tools/sim/simulated_switch.h"
 
 #include <gtest/gtest.h>
 

@@ -33,7 +33,7 @@ class SimulatedSwitch {
   std::optional<End> NextEnd() const;
 
  private:
-  struct ImageTransfer {
+  struct Transfer {
     TransferId id = 0;
     std::size_t gpu = 0;
     double bytes_left = 0;
@@ -47,8 +47,8 @@ class SimulatedSwitch {
 
   const std::vector<double> gpu_links_;
   const double link_;
-  std::vector<ImageTransfer> transfers_;  // oldest first
-  std::vector<std::size_t> on_gpu_;       // transfers by GPU
+  std::vector<Transfer> transfers_;  // oldest first
+  std::vector<std::size_t> on_gpu_;  // transfers by GPU
   TimePoint now_{};
 };
 
