@@ -91,9 +91,12 @@ bundle: setup
 	@$(call BUILD,release,all tests/e2e/programs/all)
 	@tools/bundle/bundle.sh build bundle
 
+# Libraries of the system that no sanitizer knows keep memory at exit.
+LSAN_OPTIONS = suppressions=$(CURDIR)/tools/dev/lsan.supp
+
 asan: toolkit
 	@$(call BUILD,asan,all tests/all)
-	@$(CTEST) --test-dir build-asan -LE 'gpu|soak|pytorch|jit'
+	@LSAN_OPTIONS="$(LSAN_OPTIONS)" $(CTEST) --test-dir build-asan -LE 'gpu|soak|pytorch|jit'
 
 # Debian's gRPC and Abseil are not instrumented; executors end without joining their threads.
 TSAN_OPTIONS = ignore_noninstrumented_modules=1 report_thread_leaks=0 suppressions=$(CURDIR)/tools/dev/tsan.supp
@@ -104,7 +107,8 @@ tsan: toolkit
 
 sanitized: toolkit
 	@$(call BUILD,asan,$(ASAN_TESTS))
-	@for test in $(ASAN_TESTS); do echo "asan: $$test"; build-asan/tests/$$test --gtest_brief=1; done
+	@for test in $(ASAN_TESTS); do echo "asan: $$test"; \
+	  LSAN_OPTIONS="$(LSAN_OPTIONS)" build-asan/tests/$$test --gtest_brief=1; done
 	@$(call BUILD,tsan,$(TSAN_TESTS))
 	@for test in $(TSAN_TESTS); do echo "tsan: $$test"; \
 	  TSAN_OPTIONS="$(TSAN_OPTIONS)" build-tsan/tests/$$test --gtest_brief=1; done

@@ -68,7 +68,8 @@ void StoreSequences(const DnnRnnData& shape, void* data, const std::vector<T>& v
   const std::size_t count = DnnRows(shape) * size;
   std::vector<T> stored;
   if (shape.is_filled != 0) {
-    stored.assign(count, LoadElements<T>(shape.type, shape.filling.data(), 1).front());
+    alignas(double) const auto filling = shape.filling;
+    stored.assign(count, LoadElements<T>(shape.type, filling.data(), 1).front());
   } else {
     stored = LoadElements<T>(shape.type, data, count);
   }

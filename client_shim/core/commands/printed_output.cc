@@ -17,6 +17,7 @@ void PrintedOutput::Print(std::FILE* stream) {
   const std::vector<std::uint8_t> text = std::exchange(text_, {});
   is_empty_.store(true, std::memory_order_release);
   lock.unlock();
+  if (text.empty()) return;
   std::fwrite(text.data(), 1, text.size(), stream);
 }
 

@@ -26,8 +26,8 @@ TEST(CallerOutsideOfShim, IsTheInnermostFrameInAnotherFolder) {
 }
 
 TEST(DescribeCode, IsASymbolWhereThereIsOne) {
-  const auto* const entry = reinterpret_cast<const char*>(&qsort);
-  EXPECT_EQ(DescribeCode(entry), "qsort in libc.so.6");
+  const auto* const entry = reinterpret_cast<const char*>(&drand48);  // no sanitizer replaces it
+  EXPECT_EQ(DescribeCode(entry), "drand48 in libc.so.6");
 }
 
 TEST(DescribeCode, OfNoCodeIsUnknown) { EXPECT_EQ(DescribeCode(nullptr), "unknown"); }
