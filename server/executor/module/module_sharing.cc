@@ -59,8 +59,8 @@ bool CodeMayUseVariables(std::span<const std::uint8_t> image, unsigned compute_c
   if (image.size() >= SELFMAG && std::memcmp(image.data(), ELFMAG, SELFMAG) == 0) {
     return CubinMayUseVariables(std::as_bytes(image));
   }
-  const auto* const text = reinterpret_cast<const char*>(image.data());
-  return PtxMayUseVariables({text, strnlen(text, image.size())});
+  const std::string_view text(reinterpret_cast<const char*>(image.data()), image.size());
+  return PtxMayUseVariables(text.substr(0, text.find('\0')));
 }
 
 }  // namespace torpor::executor
