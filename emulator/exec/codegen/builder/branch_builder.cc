@@ -7,7 +7,6 @@
 
 namespace torpor::emulator {
 
-using ptx::Instruction;
 using ptx::Terminator;
 
 BranchBuilder::BranchBuilder(OperandBuilder& operands, CollectiveBuilder& collectives,
@@ -208,7 +207,8 @@ void BranchBuilder::RunNext(std::uint32_t from, const std::vector<std::uint32_t>
   Value* on_their_way = nullptr;
   std::map<std::uint32_t, llvm::BasicBlock*> edges;  // a warp barrier may be tried twice
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const auto [block, if_ready] = candidates[i];
+    const std::uint32_t block = candidates[i].block;
+    const bool if_ready = candidates[i].if_ready;
     if (if_ready && on_their_way == nullptr) on_their_way = LanesOnTheirWay(waiting);
     llvm::BasicBlock*& edge = edges[block];
     if (edge == nullptr) edge = EdgeTo(from, block, waiting);

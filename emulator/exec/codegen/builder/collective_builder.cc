@@ -4,9 +4,6 @@
 
 namespace torpor::emulator {
 
-using ptx::Instruction;
-using ptx::Operand;
-
 CollectiveBuilder::CollectiveBuilder(OperandBuilder& operands)
     : operands_(operands), code_(operands.code()), masks_(operands.masks()) {
   const auto& instructions = operands_.source().function.instructions;

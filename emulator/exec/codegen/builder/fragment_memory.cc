@@ -4,7 +4,6 @@
 
 namespace torpor::emulator {
 
-using ptx::Instruction;
 using ptx::MatrixPart;
 using ptx::Operand;
 using ptx::Type;

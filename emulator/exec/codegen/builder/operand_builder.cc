@@ -4,8 +4,6 @@
 
 namespace torpor::emulator {
 
-using ptx::Instruction;
-using ptx::Operand;
 using ptx::Type;
 
 OperandBuilder::OperandBuilder(LaneBuilder& code, ContextBuilder& context,

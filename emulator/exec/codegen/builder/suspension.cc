@@ -13,7 +13,6 @@
 
 namespace torpor::emulator {
 
-using ptx::Instruction;
 using ptx::Opcode;
 using ptx::Operand;
 using ptx::SpecialRegister;

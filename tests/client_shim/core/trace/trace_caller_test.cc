@@ -22,6 +22,7 @@ TEST(CallerOutsideOfShim, IsTheInnermostFrameInAnotherFolder) {
   caller_of_compare = &caller;
   std::array<int, 2> numbers{2, 1};
   qsort(numbers.data(), numbers.size(), sizeof numbers[0], &Compare);
+  caller_of_compare = nullptr;
   EXPECT_NE(caller.find("libc.so.6"), std::string::npos) << caller;
 }
 
