@@ -51,6 +51,13 @@ class ABSL_LOCKABLE Mutex {
     Acquired();
     return is_true;
   }
+  // For a thread that holds the mutex: releases the mutex, waits until `signal` or until `timeout`
+  // has passed, and holds the mutex again on return. May return early; call in a loop.
+  void WaitFor(absl::CondVar& signal, absl::Duration timeout) ABSL_SHARED_LOCKS_REQUIRED(this) {
+    Releasing();
+    signal.WaitWithTimeout(&mutex_, timeout);
+    Acquired();
+  }
 
  private:
 #if defined(__SANITIZE_THREAD__)

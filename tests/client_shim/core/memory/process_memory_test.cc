@@ -7,7 +7,12 @@
 namespace torpor::shim {
 namespace {
 
-constexpr ClientCore::MemoryHandle kHandle{9, 0x3100'0000'0000, {1, 2, 3}};
+#ifdef __SANITIZE_THREAD__  // which keeps its shadow at the other address
+constexpr std::uint64_t kForeignBase = 0x20'0000'0000;
+#else
+constexpr std::uint64_t kForeignBase = 0x3100'0000'0000;
+#endif
+constexpr ClientCore::MemoryHandle kHandle{9, kForeignBase, {1, 2, 3}};
 constexpr std::uint64_t kBytes = 4096;
 
 class ProcessMemoryTest : public ::testing::Test {

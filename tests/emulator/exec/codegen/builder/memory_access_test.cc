@@ -99,7 +99,7 @@ TEST_F(MemoryAccessTest, ScattersAndSaysSo) {
   Start();
   access_->Store(Scattered(), Words(), {code().Spread(code()->getInt32(0), 1)}, code().AllLanes());
   Finish();
-  EXPECT_EQ(memory_[3 * 31], 31U);
+  EXPECT_EQ(memory_[std::size_t{3} * 31], 31U);
   EXPECT_EQ(memory_[1], 1001U);
   EXPECT_NE(traits_.scatters, 0U);
 }

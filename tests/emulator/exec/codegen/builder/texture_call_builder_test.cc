@@ -23,8 +23,8 @@ TEST_F(TextureCallsTest, HandsTheRuntimeOperandsAndTakesResults) {
   calls_.texture = [](WarpContext*, std::uint32_t mask, TextureLanes* lanes,
                       std::uint64_t instruction) {
     for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) {
-      lanes->components[0][lane] = lanes->handles[lane] + 100 * lanes->inputs[1][lane] +
-                                   10000 * lanes->components[3][lane] + instruction + mask;
+      lanes->components[0][lane] = lanes->handles[lane] + 100ULL * lanes->inputs[1][lane] +
+                                   10000ULL * lanes->components[3][lane] + instruction + mask;
     }
   };
   Run();
