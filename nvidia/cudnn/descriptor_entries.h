@@ -2,7 +2,10 @@
 
 #include <cudnn.h>
 
+#include <algorithm>
 #include <new>
+
+#include "nvidia/cudnn/shapes.h"
 
 // Building blocks of the C entries of descriptors.
 namespace torpor {
@@ -35,6 +38,18 @@ cudnnStatus_t DnnSet(Descriptor* descriptor, const Value& value) {
 template <typename To, typename From>
 void DnnPut(To* to, From value) {
   if (to != nullptr) *to = static_cast<To>(value);
+}
+
+// Copies `rank` dimensions from the program; returns false for null and for illegal ranks.
+inline bool DnnReadDims(const int* from, int rank, DnnDims& dims) {
+  if (from == nullptr || !DnnRankIsValid(rank)) return false;
+  std::copy_n(from, rank, dims.begin());
+  return true;
+}
+
+// Copies `rank` dimensions, at most kDnnMaxDims, to the program unless the program passed null.
+inline void DnnWriteDims(const DnnDims& dims, int rank, int* to) {
+  if (to != nullptr) std::copy_n(dims.begin(), rank, to);
 }
 
 }  // namespace torpor

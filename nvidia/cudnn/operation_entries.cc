@@ -11,16 +11,6 @@
 namespace torpor {
 namespace {
 
-bool ReadWindow(const int* from, int rank, DnnDims& dims) {
-  if (from == nullptr || !DnnWindowIsValid(rank)) return false;
-  std::copy_n(from, rank, dims.begin());
-  return true;
-}
-
-void WriteWindow(const DnnDims& dims, int rank, int* to) {
-  if (to != nullptr) std::copy_n(dims.begin(), rank, to);
-}
-
 // Sets all values of a convolution at once, or none if any is invalid.
 cudnnStatus_t SetConvolution(cudnnConvolutionDescriptor_t convolution, int rank, const int* padding,
                              const int* strides, const int* dilation, int mode, int compute_type) {
@@ -29,8 +19,8 @@ cudnnStatus_t SetConvolution(cudnnConvolutionDescriptor_t convolution, int rank,
   value.rank = rank;
   value.mode = mode;
   value.compute_type = compute_type;
-  if (!ReadWindow(padding, rank, value.padding) || !ReadWindow(strides, rank, value.strides) ||
-      !ReadWindow(dilation, rank, value.dilation)) {
+  if (!DnnReadDims(padding, rank, value.padding) || !DnnReadDims(strides, rank, value.strides) ||
+      !DnnReadDims(dilation, rank, value.dilation)) {
     return CUDNN_STATUS_BAD_PARAM;
   }
   return DnnSet(convolution, value);
@@ -40,8 +30,8 @@ cudnnStatus_t SetConvolution(cudnnConvolutionDescriptor_t convolution, int rank,
 cudnnStatus_t SetPooling(cudnnPoolingDescriptor_t pooling, int mode, int nan, int rank,
                          const int* window, const int* padding, const int* strides) {
   DnnPooling value{.mode = mode, .nan = nan, .rank = rank};
-  if (!ReadWindow(window, rank, value.window) || !ReadWindow(padding, rank, value.padding) ||
-      !ReadWindow(strides, rank, value.strides)) {
+  if (!DnnReadDims(window, rank, value.window) || !DnnReadDims(padding, rank, value.padding) ||
+      !DnnReadDims(strides, rank, value.strides)) {
     return CUDNN_STATUS_BAD_PARAM;
   }
   return DnnSet(pooling, value);
@@ -68,7 +58,7 @@ cudnnStatus_t GetMember(const Descriptor* descriptor, Member Value::*member, To*
 // Returns the dimensions of a result; fails if the program has room for fewer.
 cudnnStatus_t PutDims(bool valid, const DnnDims& dims, int rank, int given, int* to) {
   if (!valid || to == nullptr || given < rank) return CUDNN_STATUS_BAD_PARAM;
-  WriteWindow(dims, rank, to);
+  DnnWriteDims(dims, rank, to);
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -126,9 +116,9 @@ cudnnStatus_t cudnnGetConvolutionNdDescriptor(const cudnnConvolutionDescriptor_t
   if (max < 0) return CUDNN_STATUS_BAD_PARAM;
   const int count = std::min(max, convolution->rank);
   DnnPut(rank, convolution->rank);
-  WriteWindow(convolution->padding, count, padding);
-  WriteWindow(convolution->strides, count, strides);
-  WriteWindow(convolution->dilation, count, dilation);
+  DnnWriteDims(convolution->padding, count, padding);
+  DnnWriteDims(convolution->strides, count, strides);
+  DnnWriteDims(convolution->dilation, count, dilation);
   DnnPut(mode, convolution->mode);
   DnnPut(compute_type, convolution->compute_type);
   return CUDNN_STATUS_SUCCESS;
@@ -224,9 +214,9 @@ cudnnStatus_t cudnnGetPoolingNdDescriptor(const cudnnPoolingDescriptor_t pooling
   DnnPut(mode, pooling->mode);
   DnnPut(nan, pooling->nan);
   DnnPut(rank, pooling->rank);
-  WriteWindow(pooling->window, count, window);
-  WriteWindow(pooling->padding, count, padding);
-  WriteWindow(pooling->strides, count, strides);
+  DnnWriteDims(pooling->window, count, window);
+  DnnWriteDims(pooling->padding, count, padding);
+  DnnWriteDims(pooling->strides, count, strides);
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnGetPoolingNdForwardOutputDim(const cudnnPoolingDescriptor_t pooling,

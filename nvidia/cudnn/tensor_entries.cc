@@ -11,17 +11,6 @@
 namespace torpor {
 namespace {
 
-// Copies `rank` dimensions; returns false for null and for illegal ranks.
-bool ReadDims(const int* from, int rank, DnnDims& dims) {
-  if (from == nullptr || !DnnRankIsValid(rank)) return false;
-  std::copy_n(from, rank, dims.begin());
-  return true;
-}
-
-void WriteDims(const DnnDims& dims, int rank, int* to) {
-  if (to != nullptr) std::copy_n(dims.begin(), rank, to);
-}
-
 constexpr bool IsFormat(int format) {
   return format == CUDNN_TENSOR_NCHW || format == CUDNN_TENSOR_NHWC;
 }
@@ -37,7 +26,7 @@ cudnnStatus_t SetDense(cudnnTensorDescriptor_t tensor, int format, int type, int
                        const int* dims) {
   if (IsPacked(format, type)) return CUDNN_STATUS_NOT_SUPPORTED;
   DnnDims read{};
-  if (!IsFormat(format) || !ReadDims(dims, rank, read)) return CUDNN_STATUS_BAD_PARAM;
+  if (!IsFormat(format) || !DnnReadDims(dims, rank, read)) return CUDNN_STATUS_BAD_PARAM;
   return DnnSet(tensor, DnnDense(type, format, rank, read));
 }
 
@@ -45,7 +34,7 @@ cudnnStatus_t SetStrided(cudnnTensorDescriptor_t tensor, int type, int rank, con
                          const int* strides) {
   if (IsPacked(CUDNN_TENSOR_NCHW, type)) return CUDNN_STATUS_NOT_SUPPORTED;
   DnnTensor value{.type = type, .rank = rank};
-  if (!ReadDims(dims, rank, value.dims) || !ReadDims(strides, rank, value.strides)) {
+  if (!DnnReadDims(dims, rank, value.dims) || !DnnReadDims(strides, rank, value.strides)) {
     return CUDNN_STATUS_BAD_PARAM;
   }
   return DnnSet(tensor, value);
@@ -55,7 +44,7 @@ cudnnStatus_t SetFilter(cudnnFilterDescriptor_t filter, int type, int format, in
                         const int* dims) {
   if (IsPacked(format, type)) return CUDNN_STATUS_NOT_SUPPORTED;
   DnnFilter value{.type = type, .format = format, .rank = rank};
-  if (!ReadDims(dims, rank, value.dims)) return CUDNN_STATUS_BAD_PARAM;
+  if (!DnnReadDims(dims, rank, value.dims)) return CUDNN_STATUS_BAD_PARAM;
   return DnnSet(filter, value);
 }
 
@@ -128,8 +117,8 @@ cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, i
   if (requested < 0) return CUDNN_STATUS_BAD_PARAM;
   DnnPut(type, tensor->type);
   DnnPut(rank, tensor->rank);
-  WriteDims(tensor->dims, std::min(requested, tensor->rank), dims);
-  WriteDims(tensor->strides, std::min(requested, tensor->rank), strides);
+  DnnWriteDims(tensor->dims, std::min(requested, tensor->rank), dims);
+  DnnWriteDims(tensor->strides, std::min(requested, tensor->rank), strides);
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnGetTensorSizeInBytes(const cudnnTensorDescriptor_t tensor, size_t* bytes) {
@@ -177,7 +166,7 @@ cudnnStatus_t cudnnGetFilterNdDescriptor(const cudnnFilterDescriptor_t filter, i
   DnnPut(type, filter->type);
   DnnPut(format, filter->format);
   DnnPut(rank, filter->rank);
-  WriteDims(filter->dims, std::min(requested, filter->rank), dims);
+  DnnWriteDims(filter->dims, std::min(requested, filter->rank), dims);
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnGetFilterSizeInBytes(const cudnnFilterDescriptor_t filter, size_t* bytes) {

@@ -14,9 +14,6 @@
 namespace torpor::server {
 namespace {
 
-// Bounds the daemon's memory for one session.
-constexpr std::size_t kMaxDeviceBlocks = 1 << 20;
-
 // Frees an allocation unknown to executors. Returns the bytes of chunks that became empty.
 Bytes FreeUnused(ClientSession& session, Bytes offset) {
   const Bytes before = session.memory.device->occupied_bytes();
@@ -46,7 +43,7 @@ std::string DeviceAllocations::ReasonToRefuse(const ClientSession& session, Byte
   const Bytes limit = limits_.LimitOf(instance);
   const Bytes live = limits_.LiveBytes(instance, session.device_index);
   const bool fits = bytes <= limit && live <= limit - bytes;
-  if (bytes > 0 && fits && session.memory.device->live_count() < kMaxDeviceBlocks) return "";
+  if (bytes > 0 && fits && session.memory.device->live_count() < kMaxBlocks) return "";
   return absl::StrCat("cannot allocate ", bytes, " bytes: function ", instance.config.name,
                       " uses ", live, " of its memory_limit ", limit);
 }

@@ -15,8 +15,6 @@ namespace torpor::server {
 namespace {
 
 constexpr Bytes kHostAlignment = 4 * kKiB;
-// Bounds the daemon's memory for one session.
-constexpr std::size_t kMaxHostBlocks = 1 << 20;
 
 v1::DaemonMessage UnmapMessage(const ClientSession& session, memory::Block block) {
   v1::DaemonMessage message;
@@ -36,7 +34,7 @@ void HostAllocations::AllocNow(const SessionPtr& session, const wire::HostAlloc&
                                const StepQueue::Finish& finish) {
   SessionAllocations& memory = session->memory;
   const bool is_sane =
-      memory.host && call.bytes <= kHostArenaBytes && memory.host_blocks.size() < kMaxHostBlocks;
+      memory.host && call.bytes <= kHostArenaBytes && memory.host_blocks.size() < kMaxBlocks;
   const std::optional<memory::Block> block =
       is_sane ? memory.host->Allocate(RoundUp(call.bytes, kHostAlignment)) : std::nullopt;
   if (!block) {

@@ -1,10 +1,16 @@
 #pragma once
 
+#include <cstddef>
+
 #include "base/units.h"
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/session_table.h"
 
 namespace torpor::server {
+
+// Allocations of one kind, on the device or pinned, that a session may hold: bounds torpord's
+// memory.
+inline constexpr std::size_t kMaxBlocks = 1 << 20;
 
 // How much GPU memory the processes of an instance may allocate, and have allocated, together. On
 // the controller's thread.
