@@ -26,7 +26,7 @@ namespace {
 using server::ExecutorSettings;
 
 // Time for replies in flight when the executor ends.
-constexpr auto kCallsFarewell = std::chrono::milliseconds(200);
+constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 
 // Time for a session's work to end, at the end of the lease or of the session. An honest client
 // gives back a lease only after all work is done, so only faulty clients use up the time.
@@ -224,7 +224,7 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   const ExitStatus end = loop.Run();
   link.Finish();
   // Streams end now; a thread blocked on the GPU must not delay the exit.
-  server->Shutdown(std::chrono::system_clock::now() + kCallsFarewell);
+  server->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
   // Not exit(): a driver with a lost context may take seconds to shut down, and exit() would
   // destroy objects in use by threads that wait for the driver.
   _exit(static_cast<int>(end));

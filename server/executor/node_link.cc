@@ -7,7 +7,7 @@
 namespace torpor::executor {
 namespace {
 
-constexpr auto kLinkFarewell = std::chrono::milliseconds(500);
+constexpr auto kFinishGrace = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -39,7 +39,7 @@ void NodeLink::Finish() {
   // torpord answers the end of the stream with an end; if torpord does not, cancelling ends the
   // wait.
   std::thread impatient([this] {
-    const auto deadline = std::chrono::steady_clock::now() + kLinkFarewell;
+    const auto deadline = std::chrono::steady_clock::now() + kFinishGrace;
     while (!ended_ && std::chrono::steady_clock::now() < deadline) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }

@@ -10,6 +10,7 @@ namespace torpor::emulator {
 template <typename T>
 using DriverResult = Result<T, CUresult>;
 
+// CUDA_ERROR_INVALID_VALUE; `why` is for the log.
 inline Failure<CUresult> InvalidValue(const char* why) { return {CUDA_ERROR_INVALID_VALUE, why}; }
 
 }  // namespace torpor::emulator

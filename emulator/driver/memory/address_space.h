@@ -91,7 +91,7 @@ class AddressSpace {
   CUresult SetAccess(std::uint64_t address, Bytes size, CUdevice device, unsigned long long flags);
 
   std::optional<Region> Find(std::uint64_t address) const;
-  // All regions whose `owner` is this context.
+  // Returns the regions of context `owner`.
   std::vector<Region> OwnedBy(CUcontext owner) const;
   // Returns the reservation that holds `address`, as (begin, size).
   std::optional<std::pair<std::uint64_t, Bytes>> FindReservation(std::uint64_t address) const;

@@ -43,7 +43,7 @@ class BackendDescriptor {
   // Ends the setting of attributes; required before other descriptors use the descriptor.
   void Finalize();
 
-  // Returns the numbers of an attribute, at max_count `max_count`; empty if the attribute is not
+  // Returns the numbers of an attribute, at most `max_count`; empty if the attribute is not
   // set.
   template <typename T>
   std::vector<T> Numbers(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
@@ -52,7 +52,7 @@ class BackendDescriptor {
     elements.resize(GetElements(name, type, max_count, elements.data()));
     return elements;
   }
-  // Returns the descriptors of an attribute, at max_count `max_count`, each of the given kind.
+  // Returns the descriptors of an attribute, at most `max_count`, each of the given kind.
   std::vector<BackendDescriptor> Descriptors(cudnnBackendAttributeName_t name,
                                              cudnnBackendDescriptorType_t kind,
                                              std::size_t max_count) const;

@@ -29,8 +29,8 @@ bool CubinEntryMayUseVariables(const FatbinEntry& entry, unsigned compute_capabi
 }
 
 // Examines all entries that run on the device, because the driver may choose any of them.
-bool FatbinMayUseVariables(std::span<const std::byte> image, unsigned compute_capability) {
-  const auto entries = ReadFatbin(image);
+bool FatbinMayUseVariables(std::span<const std::byte> code, unsigned compute_capability) {
+  const auto entries = ReadFatbin(code);
   if (!entries.ok()) return true;
   return std::ranges::any_of(*entries, [&](const FatbinEntry& entry) {
     switch (entry.kind) {
@@ -45,21 +45,21 @@ bool FatbinMayUseVariables(std::span<const std::byte> image, unsigned compute_ca
 }
 
 template <typename Magic>
-bool BeginsWith(std::span<const std::uint8_t> image, Magic magic) {
-  return image.size() >= sizeof magic && std::memcmp(image.data(), &magic, sizeof magic) == 0;
+bool BeginsWith(std::span<const std::uint8_t> code, Magic magic) {
+  return code.size() >= sizeof magic && std::memcmp(code.data(), &magic, sizeof magic) == 0;
 }
 
 }  // namespace
 
-bool CodeMayUseVariables(std::span<const std::uint8_t> image, unsigned compute_capability) {
-  if (BeginsWith(image, wire::RelocatableModule::kMagic)) return true;
-  if (BeginsWith(image, kFatbinMagic)) {
-    return FatbinMayUseVariables(std::as_bytes(image), compute_capability);
+bool CodeMayUseVariables(std::span<const std::uint8_t> code, unsigned compute_capability) {
+  if (BeginsWith(code, wire::RelocatableModule::kMagic)) return true;
+  if (BeginsWith(code, kFatbinMagic)) {
+    return FatbinMayUseVariables(std::as_bytes(code), compute_capability);
   }
-  if (image.size() >= SELFMAG && std::memcmp(image.data(), ELFMAG, SELFMAG) == 0) {
-    return CubinMayUseVariables(std::as_bytes(image));
+  if (code.size() >= SELFMAG && std::memcmp(code.data(), ELFMAG, SELFMAG) == 0) {
+    return CubinMayUseVariables(std::as_bytes(code));
   }
-  const std::string_view text(reinterpret_cast<const char*>(image.data()), image.size());
+  const std::string_view text(reinterpret_cast<const char*>(code.data()), code.size());
   return PtxMayUseVariables(text.substr(0, text.find('\0')));
 }
 
