@@ -13,6 +13,7 @@
 #include "proto/torpor/v1/transport.grpc.pb.h"
 #include "proto/wire/control_messages.h"
 #include "proto/wire/session_window.h"
+#include "tests/client_shim/device_base.h"
 #include "tests/client_shim/fake_executor.h"
 
 namespace torpor::testing {
@@ -70,12 +71,7 @@ class FakeDaemon final : public v1::Control::Service {
     return count;
   }
 
-  // Where torpord would put it too; ThreadSanitizer keeps that range for itself.
-#ifdef __SANITIZE_THREAD__
-  static constexpr std::uint64_t kDeviceBase = 0x10'0000'0000;
-#else
-  static constexpr std::uint64_t kDeviceBase = 0x2000'0000'0000;
-#endif
+  static constexpr std::uint64_t kDeviceBase = kTestDeviceBase;
   static constexpr std::uint64_t kDeviceBytes = 0x4000'0000;
   static constexpr std::uint64_t kHostBase = kDeviceBase + 0x8'0000'0000;
   static constexpr std::uint64_t kHostBytes = 0x100'0000;

@@ -9,7 +9,8 @@
 
 namespace torpor::scheduler {
 
-// A queue that watches how it is used, and what the one behind it answers.
+// Checks calls to a queue, and the answers of the queue behind, against the contract of
+// QueuePolicy.
 class CheckedQueue final : public QueuePolicy {
  public:
   using OnFault = std::function<void(const std::string&)>;

@@ -22,7 +22,7 @@ TEST(FifoQueueTest, ServesInOrderOfArrival) {
   for (const std::uint64_t id : {1, 2, 3}) node.AddFunction(id);
   node.Wait(2, At(seconds(1)));
   node.Wait(3, At(seconds(2)));
-  // It was granted before and lost its GPU: it keeps its turn.
+  // Request 1 was granted before and lost the GPU: the turn stays.
   node.Wait(1, At(seconds(0)));
   EXPECT_THAT(node.First(5), ElementsAre(1, 2, 3));
   EXPECT_THAT(node.First(2), ElementsAre(1, 2));
@@ -168,7 +168,7 @@ TEST(SharedQueueTest, WhatNobodyWaitedForIsNotCaughtUpWith) {
   AddFunctionsOfTwoTenants(node);
   node.Wait(1, At(seconds(1)));
   node.Serve(1, At(seconds(1)));
-  // It has held its GPU for long when others come.
+  // Request 1 has held the GPU for long when others come.
   for (const std::uint64_t id : {2, 3, 4}) node.Wait(id, At(seconds(100 + id)));
   node.Release(1, At(seconds(105)));
   EXPECT_THAT(node.First(1, At(seconds(105))), ElementsAre(2));

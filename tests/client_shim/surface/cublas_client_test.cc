@@ -222,7 +222,7 @@ TEST_F(CublasClientTest, WideSizesAreCheckedAndNarrowed) {
   EXPECT_EQ(core_.sent.size(), 1u);
 }
 
-TEST_F(CublasClientTest, InvalidIsRefusedAtTheCall) {
+TEST_F(CublasClientTest, InvalidArgumentsAreRefusedAtTheCall) {
   EXPECT_EQ(cublasSgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, -1, 8, 2, &alpha_, Device<float>(0), 4,
                         Device<float>(0), 8, &beta_, Device<float>(0), 4),
             CUBLAS_STATUS_INVALID_VALUE);

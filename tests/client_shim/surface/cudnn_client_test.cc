@@ -64,7 +64,7 @@ TEST_F(CudnnClientTest, DescriptorsTravelByValue) {
   EXPECT_EQ(value, 0.5);
 }
 
-TEST_F(CudnnClientTest, InvalidIsRefusedAtOnce) {
+TEST_F(CudnnClientTest, InvalidArgumentsAreRefusedAtOnce) {
   const double one = 1;
   EXPECT_EQ(Softmax(nullptr, &one), CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
   EXPECT_EQ(cudnnScaleTensor(handle_, nullptr, Device(0), &one),

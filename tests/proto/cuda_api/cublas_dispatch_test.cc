@@ -149,7 +149,7 @@ TEST(CublasDispatchTest, WhatReachesOutsideTheSessionIsRefused) {
   EXPECT_EQ(seen.calls, 0);
 }
 
-TEST(CublasDispatchTest, InvalidIsRefusedBeforeAnythingIsLookedUp) {
+TEST(CublasDispatchTest, InvalidArgumentsAreRefusedBeforeAnythingIsLookedUp) {
   OneSession session;
   for (const auto spoil :
        {+[](wire::CublasSgemm& g) { g.transa = 9; }, +[](wire::CublasSgemm& g) { g.m = -1; },

@@ -11,7 +11,7 @@ TimePoint At(double seconds) {
   return TimePoint() + Duration(static_cast<std::int64_t>(seconds * 1e9));
 }
 
-// Seconds at which it ends next.
+// When the next transfer ends, in seconds.
 double NextEnd(const SimulatedSwitch& links) {
   return ToSeconds(links.NextEnd()->at.time_since_epoch());
 }

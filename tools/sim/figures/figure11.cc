@@ -31,7 +31,7 @@ void AddAtLeast(double min, std::size_t functions, Claims& claims) {
       [&](double ratio) { return ratio >= min; }, 3);
 }
 
-// Claims that one system's ratio is above another's.
+// Adds the claim that system `above` has the higher ratio.
 void AddAbove(const std::string& above, const std::string& below, std::size_t functions,
               Claims& claims) {
   const Json labels = {{"functions", functions}};

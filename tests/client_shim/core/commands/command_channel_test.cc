@@ -61,6 +61,15 @@ class CommandChannelTest : public ::testing::Test {
     CallReply reply;
     return channel_->Call({kSync, {}}, reply);
   }
+  // Begins a call that the executor receives and does not answer.
+  std::future<cudaError_t> UnansweredCall() {
+    EXPECT_TRUE(Grant(7));
+    EXPECT_EQ(Synchronize(), cudaSuccess);
+    executor_.Pause();
+    auto call = std::async(std::launch::async, [this] { return Synchronize(); });
+    executor_.Await(kSync, 2);
+    return call;
+  }
   // As the service thread, until `done`.
   template <typename Condition>
   void Serve(const Condition& done) {
@@ -168,11 +177,7 @@ TEST_F(CommandChannelTest, AnUnreachableExecutorIsReportedToTheDaemon) {
 }
 
 TEST_F(CommandChannelTest, ALostDaemonFailsTheWaitingCall) {
-  ASSERT_TRUE(Grant(7));
-  ASSERT_EQ(Synchronize(), cudaSuccess);
-  executor_.Pause();
-  auto call = std::async(std::launch::async, [this] { return Synchronize(); });
-  executor_.Await(kSync, 2);
+  std::future<cudaError_t> call = UnansweredCall();
   health_.SetStickyIfHealthy(cudaErrorDevicesUnavailable);
   channel_->OnDaemonLost();
   executor_.Resume();
@@ -181,11 +186,7 @@ TEST_F(CommandChannelTest, ALostDaemonFailsTheWaitingCall) {
 }
 
 TEST_F(CommandChannelTest, ALostContextsErrorOutlivesTheConnection) {
-  ASSERT_TRUE(Grant(7));
-  ASSERT_EQ(Synchronize(), cudaSuccess);
-  executor_.Pause();
-  auto call = std::async(std::launch::async, [this] { return Synchronize(); });
-  executor_.Await(kSync, 2);
+  std::future<cudaError_t> call = UnansweredCall();
   page_->sticky_error = cudaErrorIllegalAddress;
   executor_.Die();
   EXPECT_EQ(call.get(), cudaErrorIllegalAddress);

@@ -2,17 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/client_shim/device_base.h"
 #include "tests/client_shim/fake_daemon_port.h"
 
 namespace torpor::shim {
 namespace {
 
-#ifdef __SANITIZE_THREAD__  // which keeps its shadow at the other address
-constexpr std::uint64_t kForeignBase = 0x20'0000'0000;
-#else
-constexpr std::uint64_t kForeignBase = 0x3100'0000'0000;
-#endif
-constexpr ClientCore::MemoryHandle kHandle{9, kForeignBase, {1, 2, 3}};
+constexpr ClientCore::MemoryHandle kHandle{9, testing::kTestDeviceBase, {1, 2, 3}};
 constexpr std::uint64_t kBytes = 4096;
 
 class ProcessMemoryTest : public ::testing::Test {

@@ -163,7 +163,7 @@ class DyingDaemonTest : public SessionTest {
     return script;
   }
 };
-// It is the send that finds the connection broken, before anybody polls it.
+// The send finds the connection broken, before any poll.
 TEST_F(DyingDaemonTest, ADaemonThatDiesBeforeTheAcknowledgementIsLost) {
   Start();  // tells of it already or not yet
   EXPECT_EQ(Launch(), cudaErrorDevicesUnavailable);

@@ -86,7 +86,7 @@ TEST_F(DaemonConnectionTest, ClosingFailsPresentAndLaterRequests) {
   EXPECT_EQ(why, "enough");
 }
 
-TEST_F(DaemonConnectionTest, InvalidIsMalformed) {
+TEST_F(DaemonConnectionTest, InvalidFramesAreMalformed) {
   daemon_.SendRaw("nonsense");
   wire::ServerMessage message;
   EXPECT_EQ(Receive(message), DaemonConnection::Step::kMalformed);

@@ -66,7 +66,7 @@ TEST_F(ArrayTest, CountsAgainstTheDevice) {
   EXPECT_EQ(cuArray3DCreate(&none, &large), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-TEST_F(ArrayTest, InvalidIsRefused) {
+TEST_F(ArrayTest, InvalidDescriptionsAreRefused) {
   CUarray none = nullptr;
   EXPECT_EQ(cuArray3DCreate(&none, nullptr), CUDA_ERROR_INVALID_VALUE);
   for (const CUDA_ARRAY3D_DESCRIPTOR& wrong :

@@ -117,7 +117,7 @@ TEST_F(CudnnCallsTest, ATensorMustBeTheSessionsWhole) {
   EXPECT_EQ(asked.calls, 1);
 }
 
-TEST_F(CudnnCallsTest, InvalidNeverReachesTheLibrary) {
+TEST_F(CudnnCallsTest, InvalidArgumentsNeverReachTheLibrary) {
   command_.yDesc.rank = 9;
   EXPECT_EQ(Scale(), CUDNN_STATUS_BAD_PARAM);
   command_.yDesc.rank = 4;

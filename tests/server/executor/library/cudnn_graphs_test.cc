@@ -188,7 +188,7 @@ TEST_F(CudnnGraphsTest, EveryTensorMustBeTheSessionsWhole) {
   EXPECT_EQ(library.executed.size(), 1u);
 }
 
-TEST_F(CudnnGraphsTest, InvalidNeverReachesTheLibrary) {
+TEST_F(CudnnGraphsTest, InvalidGraphsNeverReachTheLibrary) {
   command_.addresses.pop_back();
   EXPECT_EQ(Execute(), CUDNN_STATUS_BAD_PARAM);
   command_.addresses.push_back(base_);

@@ -195,7 +195,7 @@ TEST_F(CudnnRecurrentTest, EveryRangeMustBeTheSessionsWhole) {
   EXPECT_EQ(asked.calls, 1);
 }
 
-TEST_F(CudnnRecurrentTest, InvalidNeverReachesTheLibrary) {
+TEST_F(CudnnRecurrentTest, InvalidShapesNeverReachTheLibrary) {
   command_.shapes.x.lengths = {3};
   EXPECT_EQ(Run(command_), CUDNN_STATUS_BAD_PARAM);
   command_.shapes.x.lengths = {3, 4};

@@ -57,7 +57,7 @@ TEST(ModuleVariablesTest, AddressesAndTheCompilersConstantsAreLeftOut) {
             Names{"kept"});
 }
 
-TEST(ModuleVariablesTest, InvalidHasNone) {
+TEST(ModuleVariablesTest, InvalidCodeHasNone) {
   for (const std::string_view text : {"", ".global", ".global .u32", "{", "/*", "\"", ".global ("})
     EXPECT_EQ(OfText(text), Names{}) << text;
   EXPECT_EQ(OfText("\x7f"

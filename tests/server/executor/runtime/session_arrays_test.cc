@@ -71,7 +71,7 @@ TEST_F(SessionArraysTest, ANewArrayHoldsTheZeroesOfItsBlock) {
             cudaErrorInvalidResourceHandle);
 }
 
-TEST_F(SessionArraysTest, InvalidIsNoArray) {
+TEST_F(SessionArraysTest, InvalidDescriptionsMakeNoArray) {
   wire::ArrayCreate create = Create();
   create.block = base() + 4 * kMiB - kArrayBytes + 1;
   EXPECT_EQ(ErrorOf(create), cudaErrorInvalidValue) << "the block ends outside of the memory";

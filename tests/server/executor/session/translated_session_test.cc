@@ -205,7 +205,7 @@ TEST_F(TranslatedSessionTest, AddressesInMemoryAreFound) {
   const std::uint64_t number = 64;
   std::memcpy(bytes.data(), &number, sizeof number);
   EXPECT_FALSE(s_.memory->image().NoteUpload(base(), bytes));
-  // A kernel keeps what it was given.
+  // A kernel stores the address that the launch passed.
   const std::uint64_t gpus_own = s_.memory->Resolve(base() + 128, 1);
   std::memcpy(gpu(256), &gpus_own, sizeof gpus_own);
   s_.memory->image().MarkDirty();

@@ -7,9 +7,9 @@
 namespace torpor::emulator {
 namespace {
 
-using TextureCallsTest = BuilderTest;
+using TextureCallBuilderTest = BuilderTest;
 
-TEST_F(TextureCallsTest, HandsTheRuntimeOperandsAndTakesResults) {
+TEST_F(TextureCallBuilderTest, HandsTheRuntimeOperandsAndTakesResults) {
   Open("mov.u64 %rd1, 77;\nmov.u32 %r1, %laneid;\nmov.u32 %r2, %r1;\nret;");
   code()->CreateStore(code()->getInt64(77), parts_->registers.slot(instruction(0).operands[0].reg));
   code()->CreateStore(code()->getInt32(0), parts_->registers.slot(instruction(1).operands[0].reg));
