@@ -40,19 +40,22 @@ function(torpor_cuda_program name source)
   add_custom_target(cuda_${name} ALL DEPENDS ${ARG_DIRECTORY}/${name})
 endfunction()
 
-# torpor_embedded_ptx(OUTPUT_VARIABLE SOURCE SYMBOL): a C++ source that defines
-# `extern const char SYMBOL[]` in namespace torpor::executor, the PTX of a .cu file. Every GPU that
-# the toolkit knows can run it.
-function(torpor_embedded_ptx output source symbol)
+# torpor_embedded_fatbin(OUTPUT_VARIABLE SOURCE SYMBOL): a C++ source that defines
+# `extern const char SYMBOL[]` in namespace torpor::executor, the fatbin of a .cu file: machine code
+# for the GPUs that servers have, which starts without a compilation, and PTX for all others.
+function(torpor_embedded_fatbin output source symbol)
   get_filename_component(name ${source} NAME_WE)
-  set(ptx ${CMAKE_CURRENT_BINARY_DIR}/${name}.ptx)
-  set(generated ${CMAKE_CURRENT_BINARY_DIR}/${name}_ptx.cc)
+  set(fatbin ${CMAKE_CURRENT_BINARY_DIR}/${name}.fatbin)
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/${name}_fatbin.cc)
   add_custom_command(OUTPUT ${generated}
-    COMMAND ${NVCC} -ptx -std=c++17 -O3 -arch=compute_75 -o ${ptx} ${CMAKE_CURRENT_SOURCE_DIR}/${source}
-    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/embed_text.py
-            ${ptx} torpor::executor ${symbol} ${generated}
-    DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/embed_text.py
-    COMMENT "nvcc ${name}.ptx" VERBATIM)
+    COMMAND ${NVCC} -fatbin -std=c++17 -O3 -gencode arch=compute_75,code=compute_75
+            -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90
+            -gencode arch=compute_100,code=sm_100 -gencode arch=compute_120,code=sm_120
+            -o ${fatbin} ${CMAKE_CURRENT_SOURCE_DIR}/${source}
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/embed_file.py
+            ${fatbin} torpor::executor ${symbol} ${generated}
+    DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/embed_file.py
+    COMMENT "nvcc ${name}.fatbin" VERBATIM)
   set(${output} ${generated} PARENT_SCOPE)
 endfunction()
 

@@ -1,5 +1,6 @@
 // Handles, their settings, copies of vectors and matrices, and the answer of unsupported functions.
 #include <algorithm>
+#include <memory>
 
 #include "emulator/blas/api.h"
 #include "emulator/blas/blas_threads.h"
@@ -85,10 +86,14 @@ cublasStatus_t cublasCreate(cublasHandle_t* handle) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
   }
   LimitBlasThreads();
-  auto* created = new (std::nothrow) cublasContext;
+  auto created = std::unique_ptr<cublasContext>(new (std::nothrow) cublasContext);
   if (created == nullptr) return CUBLAS_STATUS_ALLOC_FAILED;
   created->driver = driver;
-  *handle = created;
+  const std::size_t workspace = driver->cublas_memory();
+  if (workspace != 0 && driver->mem_alloc(&created->workspace, workspace) != CUDA_SUCCESS) {
+    return CUBLAS_STATUS_ALLOC_FAILED;
+  }
+  *handle = created.release();
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -96,6 +101,7 @@ cublasStatus_t cublasDestroy(cublasHandle_t handle) {
   return WithHandle(handle, [](cublasContext& context) {
     // As NVIDIA's does; queued work needs nothing of the handle.
     context.driver->stream_synchronize(context.stream);
+    context.driver->mem_free(context.workspace);
     delete &context;
     return CUBLAS_STATUS_SUCCESS;
   });

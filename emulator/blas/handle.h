@@ -19,6 +19,7 @@ struct cublasContext {
   cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
   cublasAtomicsMode_t atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
   int sm_count_target = 0;
+  CUdeviceptr workspace = 0;  // memory that a real handle would take; may be 0
 };
 
 namespace torpor::emulator {

@@ -60,6 +60,22 @@ void Kernel::FillInfo() {
   info_.registers =
       std::clamp<std::uint32_t>(static_cast<std::uint32_t>(function.registers.size()), 16, 64);
   info_.ptx_version = module_.target;
+  info_.prints = Calls("vprintf");
+  info_.allocates = Calls("malloc");
+}
+
+// Whether the kernel may call the system function `name`.
+bool Kernel::Calls(std::string_view name) const {
+  const auto names = [&](const ptx::Operand& operand) {
+    return operand.kind == ptx::Operand::Kind::kFunction &&
+           module_.functions[operand.symbol].name == name;
+  };
+  return std::ranges::any_of(layout_.functions, [&](std::uint32_t function) {
+    return std::ranges::any_of(module_.functions[function].instructions,
+                               [&](const ptx::Instruction& instruction) {
+                                 return std::ranges::any_of(instruction.operands, names);
+                               });
+  });
 }
 
 bool Kernel::FindBarriers() const {

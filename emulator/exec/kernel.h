@@ -42,6 +42,7 @@ class Kernel {
 
  private:
   void FillInfo();
+  bool Calls(std::string_view name) const;
   bool FindBarriers() const;
   bool FindSpins() const;
   bool FindTextureAccesses() const;

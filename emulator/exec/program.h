@@ -31,6 +31,8 @@ struct KernelInfo {
   std::uint32_t max_threads_per_block = kMaxThreadsPerBlock;  // .maxntid, else the device's limit
   std::uint32_t registers = 32;    // a plausible figure for cuFuncGetAttribute
   std::uint32_t ptx_version = 90;  // 10 * major + minor of .target
+  bool prints = false;             // calls printf; of machine code: the module does
+  bool allocates = false;          // calls malloc; likewise
 };
 
 // Checks `config` against the limits of kernel and device: kInvalidLaunch or kTooManyThreads.

@@ -18,12 +18,15 @@ bool Find(void* library, const char* name, Function& function) {
 bool Load(DriverCalls& calls) {
   void* library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW | RTLD_LOCAL);
   return library != nullptr && Find(library, "cuCtxGetCurrent", calls.ctx_get_current) &&
-         Find(library, "cuLaunchHostFunc", calls.launch_host_func) &&
+         Find(library, "cuMemAlloc_v2", calls.mem_alloc) &&
+         Find(library, "cuMemFree_v2", calls.mem_free) &&
          Find(library, "cuStreamSynchronize", calls.stream_synchronize) &&
          Find(library, "cuPointerGetAttributes", calls.pointer_get_attributes) &&
          Find(library, "cuMemcpy2D_v2", calls.memcpy_2d) &&
          Find(library, "cuMemcpy2DAsync_v2", calls.memcpy_2d_async) &&
-         Find(library, "torporEmulatorComputes", calls.computes);
+         Find(library, "torporEmulatorComputes", calls.computes) &&
+         Find(library, "torporEmulatorLaunchWork", calls.launch_work) &&
+         Find(library, "torporEmulatorCublasMemory", calls.cublas_memory);
 }
 
 }  // namespace

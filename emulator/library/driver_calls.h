@@ -2,7 +2,7 @@
 
 #include <cuda.h>
 
-#include "emulator/driver/api/computes.h"
+#include "emulator/driver/api/library_calls.h"
 
 namespace torpor::emulator {
 
@@ -11,12 +11,15 @@ namespace torpor::emulator {
 // folder.
 struct DriverCalls {
   decltype(&cuCtxGetCurrent) ctx_get_current = nullptr;
-  decltype(&cuLaunchHostFunc) launch_host_func = nullptr;
+  decltype(&cuMemAlloc) mem_alloc = nullptr;
+  decltype(&cuMemFree) mem_free = nullptr;
   decltype(&cuStreamSynchronize) stream_synchronize = nullptr;
   decltype(&cuPointerGetAttributes) pointer_get_attributes = nullptr;
   decltype(&cuMemcpy2D) memcpy_2d = nullptr;
   decltype(&cuMemcpy2DAsync) memcpy_2d_async = nullptr;
   decltype(&torporEmulatorComputes) computes = nullptr;
+  decltype(&torporEmulatorLaunchWork) launch_work = nullptr;
+  decltype(&torporEmulatorCublasMemory) cublas_memory = nullptr;
 
   // Returns null, after one line on stderr, if no libcuda.so.1 is loaded. Thread-safe; the result
   // lives as long as the process.

@@ -63,7 +63,7 @@ bool QueueWork(const DriverCalls& driver, CUstream stream, std::span<const Acces
   }
   if (driver.computes() == 0) return true;
   auto queued = std::make_unique<Work>(std::move(work));
-  if (driver.launch_host_func(stream, RunWork, queued.get()) != CUDA_SUCCESS) return false;
+  if (driver.launch_work(stream, RunWork, queued.get()) != CUDA_SUCCESS) return false;
   (void)queued.release();  // RunWork's now
   return true;
 }

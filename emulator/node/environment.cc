@@ -32,7 +32,7 @@ Bytes HalfOfHostMemory() {
 }
 
 // The description of a node from a file is the file's text.
-NodeResult<DescribedNode> NodeOfFile(const std::string& path) {
+NodeResult<DescribedNode> NodeOfFile(const std::string& path, const Strictness& strict) {
   std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
@@ -41,7 +41,7 @@ NodeResult<DescribedNode> NodeOfFile(const std::string& path) {
         NodeError::kUnreadable,
         "cannot read the topology file '" + path + "', which TORPOR_EMULATOR_TOPOLOGY names"};
   }
-  auto topology = ParseTopology(text.str(), path);
+  auto topology = ParseTopology(text.str(), path, strict);
   if (!topology.ok()) return topology.failure();
   return DescribedNode{
       .topology = std::move(topology).value(), .description = text.str(), .gpus = {}};
@@ -97,7 +97,7 @@ NodeResult<unsigned> ComputeCapability() {
 }
 
 // The description of the node sums up the values of the variables.
-NodeResult<DescribedNode> NodeOfVariables() {
+NodeResult<DescribedNode> NodeOfVariables(const Strictness& strict) {
   const auto count = GpuCount();
   if (!count.ok()) return count.failure();
   const auto memory = MemoryOfEachOf(*count);
@@ -108,6 +108,7 @@ NodeResult<DescribedNode> NodeOfVariables() {
   spec.memory = *memory;
   spec.compute_capability = *capability;
   DescribedNode node;
+  node.topology.strict = strict;
   node.description = std::to_string(*count) + " GPUs of " + std::to_string(spec.memory) +
                      " bytes and compute capability " + std::to_string(spec.compute_capability);
   for (; spec.place < *count; ++spec.place) node.topology.gpus.push_back(spec);
@@ -133,8 +134,10 @@ std::vector<GpuSpec> SelectVisible(const std::vector<GpuSpec>& gpus,
 }
 
 NodeResult<DescribedNode> NodeFromEnvironment() {
+  const auto strict = ParseStrictness(Variable("TORPOR_EMULATOR_STRICT"));
+  if (!strict.ok()) return strict.failure();
   const std::string path(Variable("TORPOR_EMULATOR_TOPOLOGY"));
-  auto node = path.empty() ? NodeOfVariables() : NodeOfFile(path);
+  auto node = path.empty() ? NodeOfVariables(*strict) : NodeOfFile(path, *strict);
   if (!node.ok()) return node;
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
   node->gpus =

@@ -19,6 +19,7 @@ struct DescribedNode {
 // Reads the file TORPOR_EMULATOR_TOPOLOGY. Without the variable the node has TORPOR_EMULATOR_GPUS
 // (1) GPUs with TORPOR_EMULATOR_COMPUTE_CAPABILITY (12.0) and TORPOR_EMULATOR_MEMORY each, by
 // default half of the host's memory in total. CUDA_VISIBLE_DEVICES selects the visible GPUs.
+// TORPOR_EMULATOR_STRICT is the value of `strict` where no file has the key.
 NodeResult<DescribedNode> NodeFromEnvironment();
 
 // Applies CUDA_VISIBLE_DEVICES: comma-separated indices, up to the first invalid index.

@@ -179,10 +179,10 @@ std::vector<KernelTime> ReadKernels(const YAML::Node& list, DocumentReader& read
 }
 
 // Reads the document in order of dependence: switches before GPUs, GPUs before links.
-Topology ReadDocument(const YAML::Node& root, DocumentReader& reader) {
+Topology ReadDocument(const YAML::Node& root, const Strictness& strict, DocumentReader& reader) {
   Topology topology;
   if (!reader.CheckKeys(root, {"version", "time_scale", "computes", "pcie_switches", "gpus",
-                               "nvlinks", "kernels"})) {
+                               "nvlinks", "kernels", "strict", "costs"})) {
     return topology;
   }
   if (!root["version"] || !root["version"].IsScalar() || root["version"].Scalar() != "v1") {
@@ -194,17 +194,20 @@ Topology ReadDocument(const YAML::Node& root, DocumentReader& reader) {
   topology.gpus = ReadGpus(root, topology.switches, reader);
   topology.nvlinks = ReadNvlinks(root["nvlinks"], topology.gpus.size(), reader);
   topology.kernels = ReadKernels(root["kernels"], reader);
+  topology.strict = root["strict"] ? ReadStrictness(root["strict"], reader) : strict;
+  topology.costs = ReadDriverCosts(root["costs"], reader);
   return topology;
 }
 
 }  // namespace
 
 // yaml-cpp reports errors by exceptions, which end here.
-NodeResult<Topology> ParseTopology(const std::string& text, std::string_view source) {
+NodeResult<Topology> ParseTopology(const std::string& text, std::string_view source,
+                                   const Strictness& strict) {
   std::string problem;
   try {
     DocumentReader reader(source);
-    Topology topology = ReadDocument(YAML::Load(text), reader);
+    Topology topology = ReadDocument(YAML::Load(text), strict, reader);
     if (!reader.failed()) return topology;
     problem = reader.problem();
   } catch (const YAML::Exception& error) {  // yaml-cpp reports by exceptions only

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "base/units.h"
+#include "emulator/node/driver_costs.h"
 #include "emulator/node/node_result.h"
+#include "emulator/node/strictness.h"
 
 namespace torpor::emulator {
 
@@ -62,10 +64,13 @@ struct Topology {
   std::vector<KernelTime> kernels;  // the first that matches counts
   double time_scale = 1;            // real seconds in which a modelled one passes
   bool computes = true;             // else kernels and library calls do nothing
+  Strictness strict;
+  DriverCosts costs;  // in force as `strict` says
 };
 
 // Parses the text of a topology file, version v1; docs/emulator.md describes it. `source` names
-// the file in messages.
-NodeResult<Topology> ParseTopology(const std::string& text, std::string_view source);
+// the file in messages. `strict` holds where the file does not say.
+NodeResult<Topology> ParseTopology(const std::string& text, std::string_view source,
+                                   const Strictness& strict = {});
 
 }  // namespace torpor::emulator

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -160,6 +161,15 @@ Functions Find(absl::StatusOr<Functions> (*load)(const std::string&), const char
   return {};
 }
 
+// Lets the driver keep what it compiles across restarts, unless the operator has chosen a folder. Call
+// before the driver is loaded.
+void KeepCompiledCode(const ExecutorSettings& settings) {
+  constexpr const char* kMaxBytes = "4294967296";  // the driver's own limit, 1 GiB, is too small
+  if (settings.compute_cache_dir.empty()) return;
+  setenv("CUDA_CACHE_PATH", settings.compute_cache_dir.c_str(), /*overwrite=*/0);
+  setenv("CUDA_CACHE_MAXSIZE", kMaxBytes, /*overwrite=*/0);
+}
+
 // Breaks the cycle between the loop, which listens to sessions, and the sessions, which need a
 // listener when made.
 class SessionRelay final : public SessionListener {
@@ -179,8 +189,10 @@ class SessionRelay final : public SessionListener {
 }  // namespace
 
 absl::Status RunExecutor(const server::ExecutorSettings& settings) {
+  KeepCompiledCode(settings);
   TORPOR_ASSIGN_OR_RETURN(const CudaDriver driver, LoadCudaDriver(settings.cuda_library_dir));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, Device::Open(driver, settings.gpu));
+  device->RaiseLimits();
   const SwapPlan swap = PlanSwaps(settings, *device);  // while the pool does not have the memory
   const Bytes pool_bytes = PoolBytes(settings, *device);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PhysicalPool> pool,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/status_macros.h"
 #include "server/executor/gpu/cuda_status.h"
 #include "server/executor/session/consolidation.h"
 
@@ -47,9 +48,9 @@ ExecutorLoop::~ExecutorLoop() {
   work_.Close();
   mailbox_.Close();
   for (std::thread& worker : workers_) worker.join();
-  if (watch_stream_ != nullptr) {
-    environment_.session.device.driver().StreamDestroy(watch_stream_);
-  }
+  const CudaDriver& driver = environment_.session.device.driver();
+  if (watch_event_ != nullptr) driver.EventDestroy(watch_event_);
+  if (watch_stream_ != nullptr) driver.StreamDestroy(watch_stream_);
 }
 
 void ExecutorLoop::OnContextLost(SessionId session, const cuda_api::CallStatus& error) {
@@ -85,10 +86,8 @@ LoopMessage ExecutorLoop::Do(const Work& work, const absl::StatusOr<CUstream>& s
 }
 
 ExitStatus ExecutorLoop::Run() {
-  if (absl::StatusOr<CUstream> stream = environment_.session.device.CreateStream(); stream.ok()) {
-    watch_stream_ = *stream;
-  } else {
-    spdlog::error("cannot watch the CUDA context: {}", stream.status().ToString());
+  if (const absl::Status ready = OpenWatch(); !ready.ok()) {
+    spdlog::error("cannot watch the CUDA context: {}", ready.ToString());
     return ExitStatus::kFailure;
   }
   busy_until_ = clock_.Now();
@@ -97,6 +96,13 @@ ExitStatus ExecutorLoop::Run() {
     const std::optional<ExitStatus> end = message ? Handle(*std::move(message)) : OnSilence();
     if (end) return *end;
   }
+}
+
+absl::Status ExecutorLoop::OpenWatch() {
+  const Device& device = environment_.session.device;
+  TORPOR_ASSIGN_OR_RETURN(watch_stream_, device.CreateStream());
+  return device.Status(device.driver().EventCreate(&watch_event_, CU_EVENT_DISABLE_TIMING),
+                       "cuEventCreate");
 }
 
 std::optional<LoopMessage> ExecutorLoop::AwaitMessage() {
@@ -180,9 +186,13 @@ std::optional<ExitStatus> ExecutorLoop::OnResult(const OperationOutcome& result)
     Dispatch(lane->second, std::move(next));
   }
   Answer(result);
-  if (const CUresult error = ResultOf(result.status); IsSticky(error)) {
+  const CUresult error = ResultOf(result.status);
+  if (IsSticky(error)) {
     return OnLost(
         {result.session, cuda_api::CallFailed(error, std::string(result.status.message()))});
+  }
+  if (MayBeSticky(error)) {
+    if (const std::optional<ExitStatus> lost = Watch()) return lost;
   }
   return EndIfShutDown();
 }
@@ -277,9 +287,13 @@ std::optional<ExitStatus> ExecutorLoop::OnConsolidated(const Consolidated& step)
   return OnLost({{}, cuda_api::CallFailed(error, std::string(step.moved.status().message()))});
 }
 
+// A driver may tell a fault only to calls with work, so the stream gets some. Nothing else uses the
+// stream: whatever its error, the context is lost.
 std::optional<ExitStatus> ExecutorLoop::Watch() {
-  const CUresult result = environment_.session.device.driver().StreamQuery(watch_stream_);
-  if (!IsSticky(result)) return std::nullopt;
+  const CudaDriver& driver = environment_.session.device.driver();
+  CUresult result = driver.StreamQuery(watch_stream_);
+  if (result == CUDA_SUCCESS) result = driver.EventRecord(watch_event_, watch_stream_);
+  if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) return std::nullopt;
   const absl::Status status = environment_.session.device.Status(result, "a kernel failed");
   return OnLost({{}, cuda_api::CallFailed(result, std::string(status.message()))});
 }

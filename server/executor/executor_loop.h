@@ -92,6 +92,7 @@ class ExecutorLoop final : public SessionListener {
   // A worker's thread: carries out work with a stream of the worker's own, until work_ is closed.
   void DoWork();
   LoopMessage Do(const Work& work, const absl::StatusOr<CUstream>& stream);
+  absl::Status OpenWatch();
   // Returns the next message; nullopt when periodic work is due.
   std::optional<LoopMessage> AwaitMessage();
   // Each handler returns the exit status if the executor must end.
@@ -131,6 +132,7 @@ class ExecutorLoop final : public SessionListener {
   std::vector<v1::DaemonMessage> held_;  // operations held until the step has ended
   std::optional<std::uint64_t> shutdown_operation_;
   CUstream watch_stream_ = nullptr;
+  CUevent watch_event_ = nullptr;
 };
 
 }  // namespace torpor::executor

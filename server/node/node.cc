@@ -63,6 +63,7 @@ ExecutorSettings ExecutorSettingsOf(const Config& config, GpuIndex gpu, std::uin
           .descriptor_socket = config.run_dir + "/descriptors.sock",
           .module_dir = config.state_dir + "/modules",
           .link_profile_dir = config.state_dir + "/links",
+          .compute_cache_dir = config.state_dir + "/compute_cache",
           .cuda_library_dir = config.cuda_library_dir,
           .device = config.device,
           .log = config.log};

@@ -28,6 +28,9 @@ Settings<ExecutorSettings> MakeExecutorTable() {
                            "Folder of the node's modules")),
       MakeSetting("link_profile_dir", PathKind{{"DIR"}}, &Target::link_profile_dir,
                   "Folder that keeps measurements of the GPU's links; empty: not kept"),
+      MakeSetting("compute_cache_dir", PathKind{{"DIR"}}, &Target::compute_cache_dir,
+                  "Folder that keeps code compiled by the driver (CUDA_CACHE_PATH); empty: the "
+                  "driver's own choice"),
       MakeSetting("cuda_library_dir", PathKind{{"DIR"}}, &Target::cuda_library_dir,
                   "Folder of libcuda.so.1 and the libraries beside it; empty: where the dynamic "
                   "linker finds them"),

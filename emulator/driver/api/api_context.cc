@@ -15,9 +15,10 @@ constexpr unsigned kMaxContextFlags = CU_CTX_FLAGS_MASK;
 CUresult CreateContext(CUcontext* context, unsigned flags, CUdevice device) {
   return OnDevice(device, [&](DriverDevice& found) {
     if (context == nullptr || (flags & ~kMaxContextFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
-    auto created = std::make_shared<Context>(found, flags, false);
-    *context = Driver::Get().AddContext(created);
-    ContextStack().push_back({*context, std::move(created)});
+    auto created = Context::Create(found, flags, false);
+    if (!created.ok()) return created.failure().code;
+    *context = Driver::Get().AddContext(*created);
+    ContextStack().push_back({*context, std::move(created).value()});
     return CUDA_SUCCESS;
   });
 }
@@ -37,8 +38,8 @@ extern "C" {
 CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   return OnPrimaryContext(device, [&](PrimaryContext& primary) {
     if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    primary.Retain(*context);
-    return CUDA_SUCCESS;
+    const auto retained = primary.Retain(*context);
+    return retained.ok() ? CUDA_SUCCESS : retained.failure().code;
   });
 }
 
@@ -226,12 +227,16 @@ CUresult CUDAAPI cuCtxGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value) {
-  return InContext([&](Context& context) { return context.SetLimit(limit, value); });
+  return InContext([&](Context& context) {
+    // Resizing the stacks needs an idle context.
+    if (limit == CU_LIMIT_STACK_SIZE) context.WaitAll();
+    return context.limits().Set(limit, value);
+  });
 }
 
 CUresult CUDAAPI cuCtxGetLimit(size_t* value, CUlimit limit) {
   return InContext([&](Context& context) {
-    const auto found = context.GetLimit(limit);
+    const auto found = context.limits().Get(limit);
     if (value == nullptr || !found) return CUDA_ERROR_INVALID_VALUE;
     *value = *found;
     return CUDA_SUCCESS;

@@ -3,6 +3,7 @@
 
 #include "base/try.h"
 #include "emulator/driver/api/api.h"
+#include "emulator/driver/api/library_calls.h"
 
 using namespace torpor::emulator;  // NOLINT: this file only defines the C interface
 using torpor::Bytes;
@@ -29,12 +30,19 @@ CUresult FreeDeviceMemory(std::uint64_t address, Context& context) {
   return Driver::Get().device(region->device)->FreeMemory(address, region->kind);
 }
 
+CostedCall CostOfPinning(DriverDevice& device, Bytes size) {
+  const double ms_per_gib = device.call_costs().costs().pin_ms_per_gib;
+  const double gib = static_cast<double>(size) / static_cast<double>(torpor::kGiB);
+  return {device.call_costs(), ms_per_gib * 1000 * gib};
+}
+
 // Host memory counts against no device's budget.
 CUresult AllocateHost(void** pointer, size_t size, unsigned flags) {
   return InContext([&](Context& context) {
     constexpr unsigned kKnown =
         CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
     if (pointer == nullptr || size == 0 || (flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
+    const CostedCall cost = CostOfPinning(context.device(), size);
     const auto address = Driver::Get().space().Allocate(
         size, RegionKind::kHost, context.device().index(), context.handle(), flags);
     if (!address.ok()) return address.failure().code;
@@ -252,7 +260,10 @@ CUresult CUDAAPI cuMemHostRegister(void* pointer, size_t size, unsigned int flag
     constexpr unsigned kKnown = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
                                 CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
     if ((flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
-    return Driver::Get().space().Register(Address(pointer), size, context.handle(), flags);
+    const CostedCall cost = CostOfPinning(context.device(), size);
+    TORPOR_TRY(Driver::Get().space().Register(Address(pointer), size, context.handle(), flags));
+    const bool pins = context.device().strict().host_registrations;
+    return pins ? Driver::Get().space().Populate(Address(pointer)) : CUDA_SUCCESS;
   });
 }
 
@@ -321,6 +332,13 @@ CUresult CUDAAPI cuPointerSetAttribute(const void*, CUpointer_attribute attribut
     return known && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ? CUDA_SUCCESS
                                                                   : CUDA_ERROR_INVALID_VALUE;
   });
+}
+
+std::size_t torporEmulatorCublasMemory() {
+  if (ContextStack().empty()) return 0;
+  DriverDevice& device = ContextStack().back().context->device();
+  if (!device.strict().memory_overheads) return 0;
+  return device.call_costs().costs().CublasMemory(device.spec().memory);
 }
 
 }  // extern "C"

@@ -49,11 +49,15 @@ CUresult LoadFile(CUmodule* module, const char* path) {
   return cuModuleLoadData(module, code.c_str());
 }
 
+CostedCall CostOfModule(DriverDevice& device) {
+  return {device.call_costs(), device.call_costs().costs().module_ms * 1000};
+}
+
 // Makes the handles of a loaded module and of its functions.
-CUmodule AddModule(std::unique_ptr<Program> program, Context& context) {
+CUmodule AddModule(std::unique_ptr<Program> program, Context& context, TakenMemory memory) {
   Driver& driver = Driver::Get();
   const auto module = std::make_shared<ModuleObject>(std::move(program), context.weak_from_this(),
-                                                     driver.functions());
+                                                     driver.functions(), std::move(memory));
   CUmodule handle = driver.modules().Create(module);
   module->AddFunctions(handle);
   return handle;
@@ -71,13 +75,18 @@ CUresult CUDAAPI cuModuleLoadDataEx(CUmodule* module, const void* code, unsigned
                                     CUjit_option* options, void** values) {
   return InContext([&](Context& context) {
     if (module == nullptr || code == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const CostedCall cost = CostOfModule(context.device());
     JitLog log(count, options, values);
-    auto loaded = LoadProgram(code, context.device());
+    DriverDevice& device = context.device();
+    const Bytes bytes = device.strict().memory_overheads ? ModuleBytes(code) : 0;
+    auto memory = TakenMemory::Take(device.budget(), bytes);
+    if (!memory) return CUDA_ERROR_OUT_OF_MEMORY;
+    auto loaded = LoadProgram(code, device);
     if (!loaded.ok()) {
       log.Tell(loaded.failure().message);
       return loaded.failure().code;
     }
-    *module = AddModule(std::move(loaded).value(), context);
+    *module = AddModule(std::move(loaded).value(), context, std::move(*memory));
     return CUDA_SUCCESS;
   });
 }
@@ -95,8 +104,14 @@ CUresult CUDAAPI cuModuleUnload(CUmodule module) {
     const ModuleObject* found = driver.modules().Get(module);
     if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     // Variables of the module must outlive the kernels in flight.
-    if (const auto context = found->context().lock()) context->WaitAll();
-    driver.modules().Destroy(module);
+    const auto context = found->context().lock();
+    if (context != nullptr) {
+      context->WaitAll();
+      const CostedCall cost = CostOfModule(context->device());
+      driver.modules().Destroy(module);
+    } else {
+      driver.modules().Destroy(module);
+    }
     return CUDA_SUCCESS;
   });
 }
@@ -272,10 +287,12 @@ CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction function, CUfunc_cache) {
   return OnFunction(function, [](FunctionObject&) { return CUDA_SUCCESS; });
 }
 
+// The first launch compiles the kernel, since only a launch tells the shape of blocks.
 CUresult CUDAAPI cuFuncLoad(CUfunction function) {
-  // The call does not tell the shape of later blocks.
-  constexpr Dim3 kUsualBlock = {256, 1, 1};
-  return OnFunction(function, [&](FunctionObject& found) { return found.Load(kUsualBlock); });
+  return OnFunction(function, [](FunctionObject& found) {
+    found.MarkLoaded();
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction function) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "emulator/driver/api/api.h"
+#include "emulator/driver/api/library_calls.h"
 
 using namespace torpor::emulator;  // NOLINT: this file only defines the C interface
 
@@ -79,12 +80,14 @@ CUresult CUDAAPI cuEventDestroy(CUevent event) {
 }
 
 CUresult CUDAAPI cuEventQuery(CUevent event) {
-  return InContext([&](Context& context) {
-    const Event* found = Driver::Get().events().Get(event);
+  return Call([&](Driver& driver) {
+    const Event* found = driver.events().Get(event);
     if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (ContextStack().empty()) return CUDA_ERROR_INVALID_CONTEXT;
+    const Context& context = *ContextStack().back().context;
     const auto recording = found->recording();
-    if (recording != nullptr && !recording->done()) return CUDA_ERROR_NOT_READY;
-    return context.sticky();
+    if (recording == nullptr) return context.sticky();
+    return recording->done() ? context.StateOf(*recording) : CUDA_ERROR_NOT_READY;
   });
 }
 
@@ -104,6 +107,19 @@ CUresult CUDAAPI cuEventElapsedTime(float* ms, CUevent start, CUevent end) {
 // The name that programs built with CUDA 12 request.
 CUresult CUDAAPI cuEventElapsedTime(float* ms, CUevent start, CUevent end) {
   return ElapsedTime(ms, start, end);
+}
+
+CUresult torporEmulatorLaunchWork(CUstream stream, CUhostFn function, void* data) {
+  return OnStream(stream == nullptr ? CU_STREAM_LEGACY : stream, [&](const StreamTarget& target) {
+    target.context->Submit(
+        target.stream,
+        [function, data] {
+          function(data);
+          return CUDA_SUCCESS;
+        },
+        Stream::Placement::kQueue);
+    return CUDA_SUCCESS;
+  });
 }
 
 }  // extern "C"

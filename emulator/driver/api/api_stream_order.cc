@@ -2,6 +2,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -96,7 +97,7 @@ CUresult WaitWord(CUstream stream, CUdeviceptr address, Word value, unsigned fla
     const WordWait<Word> wait(address, value, flags);
     target.context->Submit(
         target.stream, [wait, context = target.context] { return wait.Run(*context); },
-        Stream::Placement::kQueue);
+        Stream::Placement::kWait);
     return CUDA_SUCCESS;
   });
 }
@@ -106,9 +107,10 @@ CUresult WaitWord(CUstream stream, CUdeviceptr address, Word value, unsigned fla
 extern "C" {
 
 CUresult CUDAAPI cuStreamQuery(CUstream stream) {
-  return OnStream(OrDefault(stream), [](const StreamTarget& target) {
+  return OnAnyStream(OrDefault(stream), [](const StreamTarget& target) {
+    TORPOR_TRY(target.context->StateOf(*target.stream));
     if (!target.context->Idle(target.stream)) return CUDA_ERROR_NOT_READY;
-    return target.context->sticky();
+    return target.context->StateOf(*target.stream);
   });
 }
 
@@ -147,7 +149,9 @@ CUresult CUDAAPI cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data
     if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
     target.context->Submit(
         target.stream,
-        [function, data] {
+        [function, data, context = target.context.get()] {
+          std::unique_lock lock(context->host_functions(), std::defer_lock);
+          if (context->device().strict().launch_queues) lock.lock();
           function(data);
           return CUDA_SUCCESS;
         },

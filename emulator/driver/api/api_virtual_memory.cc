@@ -18,6 +18,20 @@ bool ValidProperties(const CUmemAllocationProp* properties) {
          (static_cast<unsigned>(properties->requestedHandleTypes) & ~kKnownTypes) == 0;
 }
 
+// Charges the device `index` for a call that takes `us` for each of `handles`.
+CostedCall CostOf(CUdevice index, double VirtualMemoryCosts::* us, std::size_t handles = 1) {
+  DriverDevice* device = Driver::Get().device(index);
+  CallCosts& costs = (device == nullptr ? *Driver::Get().devices().front() : *device).call_costs();
+  return {costs, costs.costs().vmm.*us * static_cast<double>(handles)};
+}
+
+// As above, for calls on the mappings of a range.
+CostedCall CostOf(std::uint64_t address, Bytes size, double VirtualMemoryCosts::* us) {
+  AddressSpace& space = Driver::Get().space();
+  const auto region = space.Find(address);
+  return CostOf(region ? region->device : 0, us, space.CountMappings(address, size));
+}
+
 template <typename Body>
 CUresult OnMemory(CUmemGenericAllocationHandle handle, Body&& body) {
   return Call([&](Driver& driver) -> CUresult {
@@ -54,7 +68,8 @@ CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr* address, size_t size, size_t a
         alignment > kWindowEnd - kWindowBegin) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    const auto reserved = driver.space().Reserve(size, alignment, hint);
+    const auto hints = driver.topology().strict.addresses.value_or(AddressHints::kHonoured);
+    const auto reserved = driver.space().Reserve(size, alignment, hint, hints);
     if (!reserved.ok()) return reserved.failure().code;
     *address = *reserved;
     return CUDA_SUCCESS;
@@ -75,7 +90,9 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
     }
     DriverDevice* device = driver.device(properties->location.id);
     if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-    auto memory = PhysicalMemory::Create(size, *properties, device->spec().place, device->budget());
+    const CostedCall cost = CostOf(device->index(), &VirtualMemoryCosts::create_us);
+    auto memory = PhysicalMemory::Create(size, *properties, device->spec().place, device->budget(),
+                                         device->new_contents());
     if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
     *handle = driver.memory().Create(std::move(memory));
     return CUDA_SUCCESS;
@@ -94,12 +111,17 @@ CUresult CUDAAPI cuMemMap(CUdeviceptr address, size_t size, size_t offset,
                           CUmemGenericAllocationHandle handle, unsigned long long flags) {
   return OnMemory(handle, [&](const std::shared_ptr<PhysicalMemory>& memory) {
     if (offset != 0 || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    const CostedCall cost =
+        CostOf(memory->properties().location.id, &VirtualMemoryCosts::map_us);
     return Driver::Get().space().Map(address, size, memory);
   });
 }
 
 CUresult CUDAAPI cuMemUnmap(CUdeviceptr address, size_t size) {
-  return Call([&](Driver& driver) { return driver.space().Unmap(address, size); });
+  return Call([&](Driver& driver) {
+    const CostedCall cost = CostOf(address, size, &VirtualMemoryCosts::unmap_us);
+    return driver.space().Unmap(address, size);
+  });
 }
 
 // Access of devices only; the host has whatever access any device has.
@@ -107,6 +129,7 @@ CUresult CUDAAPI cuMemSetAccess(CUdeviceptr address, size_t size,
                                 const CUmemAccessDesc* descriptions, size_t count) {
   return Call([&](Driver& driver) {
     if (descriptions == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+    const CostedCall cost = CostOf(address, size, &VirtualMemoryCosts::set_access_us);
     for (size_t i = 0; i < count; ++i) {
       const CUmemAccessDesc& description = descriptions[i];
       if (description.location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
@@ -145,6 +168,8 @@ CUresult CUDAAPI cuMemExportToShareableHandle(void* target, CUmemGenericAllocati
         (allowed & type) == 0) {
       return CUDA_ERROR_INVALID_VALUE;
     }
+    const CostedCall cost =
+        CostOf(memory->properties().location.id, &VirtualMemoryCosts::export_us);
     const int fd = memory->Export();
     if (fd < 0) return CUDA_ERROR_OPERATING_SYSTEM;
     *static_cast<int*>(target) = fd;
@@ -166,6 +191,8 @@ CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* ha
       return device->index();
     });
     if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const CostedCall cost =
+        CostOf(memory->properties().location.id, &VirtualMemoryCosts::import_us);
     *handle = driver.memory().Create(std::move(memory));
     return CUDA_SUCCESS;
   });

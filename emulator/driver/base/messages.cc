@@ -29,19 +29,20 @@ Listeners& TheListeners() {
 
 }  // namespace
 
-void Say(std::string_view message) {
+bool SayToListeners(std::string_view message) {
   Listeners& listeners = TheListeners();
   std::string text(message);
-  {
-    const std::lock_guard lock(listeners.mutex);
-    for (const auto& [id, listener] : listeners.by_id) {
-      listener.call(listener.data, CU_LOG_LEVEL_ERROR, text.data(), text.size());
-    }
-    if (!listeners.by_id.empty()) return;
+  const std::lock_guard lock(listeners.mutex);
+  for (const auto& [id, listener] : listeners.by_id) {
+    listener.call(listener.data, CU_LOG_LEVEL_ERROR, text.data(), text.size());
   }
-  text.insert(0, "torpor-emulator: ");
-  text += '\n';
-  std::fputs(text.c_str(), stderr);
+  return !listeners.by_id.empty();
+}
+
+void Say(std::string_view message) {
+  if (SayToListeners(message)) return;
+  const std::string line = "torpor-emulator: " + std::string(message) + "\n";
+  std::fputs(line.c_str(), stderr);
 }
 
 CUlogsCallbackHandle AddListener(CUlogsCallback call, void* data) {

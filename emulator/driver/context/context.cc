@@ -37,6 +37,17 @@ class ThreadStreams {
 
 thread_local ThreadStreams thread_streams;
 
+// Queues between a context and its GPU, and launches that wait in one, of NVIDIA's driver.
+constexpr std::size_t kIssueQueues = 8;
+constexpr std::uint64_t kQueueDepth = 1024;
+
+std::vector<std::shared_ptr<IssueQueue>> MakeIssueQueues(const Strictness& strict) {
+  std::vector<std::shared_ptr<IssueQueue>> queues;
+  if (!strict.launch_queues) return queues;
+  for (std::size_t i = 0; i < kIssueQueues; ++i) queues.push_back(std::make_shared<IssueQueue>());
+  return queues;
+}
+
 // Whether the stream synchronises with the legacy default stream.
 bool Blocking(const Stream& stream) { return (stream.flags() & CU_STREAM_NON_BLOCKING) == 0; }
 
@@ -54,19 +65,27 @@ std::shared_ptr<Completion> Event::StartRecording() {
   return completion;
 }
 
-Context::Context(DriverDevice& device, unsigned flags, bool primary)
+DriverResult<std::shared_ptr<Context>> Context::Create(DriverDevice& device, unsigned flags,
+                                                       bool primary) {
+  const Bytes size = device.strict().memory_overheads
+                         ? device.call_costs().costs().ContextMemory(device.spec().memory)
+                         : 0;
+  auto memory = TakenMemory::Take(device.budget(), size);
+  if (!memory) {
+    return Failure<CUresult>{CUDA_ERROR_OUT_OF_MEMORY, "no memory left for a context"};
+  }
+  return std::make_shared<Context>(device, flags, primary, std::move(*memory));
+}
+
+Context::Context(DriverDevice& device, unsigned flags, bool primary, TakenMemory memory)
     : device_(device),
       primary_(primary),
+      memory_(std::move(memory)),
       id_(next_context_id.fetch_add(1)),
       flags_(flags),
-      legacy_(std::make_shared<Stream>(CU_STREAM_DEFAULT, 0, next_stream_id_.fetch_add(1))) {
-  limits_[CU_LIMIT_STACK_SIZE] = kKiB;
-  limits_[CU_LIMIT_PRINTF_FIFO_SIZE] = kMiB;
-  limits_[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 * kMiB;
-  limits_[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2;
-  limits_[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
-  limits_[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
-}
+      issue_queues_(MakeIssueQueues(device.strict())),
+      legacy_(NewStream(CU_STREAM_DEFAULT, 0)),
+      limits_(device) {}
 
 Context::~Context() {
   for (const auto& stream : Streams(false)) stream->Close();
@@ -78,8 +97,23 @@ void Context::Poison(CUresult error) {
   sticky_.compare_exchange_strong(none, error);
 }
 
+CUresult Context::StateOf(const Stream& stream) const {
+  return device_.strict().hidden_faults && !stream.saw_fault() ? CUDA_SUCCESS : sticky();
+}
+
+CUresult Context::StateOf(const Completion& recording) const {
+  return device_.strict().hidden_faults && !recording.saw_fault() ? CUDA_SUCCESS : sticky();
+}
+
+// Streams take the queues in turn, as with CUDA_DEVICE_MAX_CONNECTIONS=8, the default.
+std::shared_ptr<Stream> Context::NewStream(unsigned flags, int priority) {
+  const std::uint64_t id = next_stream_id_.fetch_add(1);
+  auto queue = issue_queues_.empty() ? nullptr : issue_queues_[id % issue_queues_.size()];
+  return std::make_shared<Stream>(flags, priority, id, std::move(queue));
+}
+
 std::shared_ptr<Stream> Context::CreateStream(unsigned flags, int priority) {
-  auto stream = std::make_shared<Stream>(flags, priority, next_stream_id_.fetch_add(1));
+  auto stream = NewStream(flags, priority);
   std::lock_guard lock(mutex_);
   ForgetFinishedStreamsLocked();
   streams_.insert(stream);
@@ -136,14 +170,21 @@ CUresult Context::RunGuarded(const Work& work) noexcept {
   }
 }
 
+void Context::WaitForQueue(const std::shared_ptr<Stream>& stream) {
+  if (!issue_queues_.empty()) stream->WaitForRoom(kQueueDepth);
+}
+
+// The stream outlives its work, so the work may refer to the stream.
 std::uint64_t Context::Submit(const std::shared_ptr<Stream>& stream, Work work,
                               Stream::Placement placement) {
   return stream->Submit(
-      [self = shared_from_this(), work = std::move(work)] {
-        if (self->sticky() != CUDA_SUCCESS) return;
-        if (const CUresult result = RunGuarded(work); result != CUDA_SUCCESS) {
+      [self = shared_from_this(), stream = stream.get(), work = std::move(work)] {
+        if (self->sticky() == CUDA_SUCCESS) {
+          const CUresult result = RunGuarded(work);
+          if (result == CUDA_SUCCESS) return;
           self->Poison(result);
         }
+        stream->NoteFault();
       },
       Dependencies(*stream), placement);
 }
@@ -164,8 +205,10 @@ CUresult Context::Run(const std::shared_ptr<Stream>& stream, const Work& work) {
 void Context::Record(const std::shared_ptr<Stream>& stream, Event& event) {
   // Events of a poisoned context finish too: threads may be waiting.
   stream->Submit(
-      [completion = event.StartRecording()] {
-        completion->Finish(std::chrono::steady_clock::now());
+      [self = shared_from_this(), stream = stream.get(), completion = event.StartRecording()] {
+        const bool saw_fault = self->sticky() != CUDA_SUCCESS;
+        if (saw_fault) stream->NoteFault();
+        completion->Finish(std::chrono::steady_clock::now(), saw_fault);
       },
       Dependencies(*stream), Stream::Placement::kInlineIfIdle);
 }
@@ -179,7 +222,7 @@ void Context::WaitFor(const std::shared_ptr<Stream>& stream,
         completion->Wait();
         ModelClock::BeginWork();
       },
-      Dependencies(*stream), Stream::Placement::kQueue);
+      Dependencies(*stream), Stream::Placement::kWait);
 }
 
 bool Context::Idle(const std::shared_ptr<Stream>& stream) const {
@@ -204,19 +247,6 @@ void Context::Abandon(TimePoint deadline) {
   Poison(CUDA_ERROR_DEINITIALIZED);
   for (const auto& stream : Streams(false)) stream->WaitIdleUntil(deadline);
   legacy_->WaitIdleUntil(deadline);
-}
-
-CUresult Context::SetLimit(CUlimit limit, std::size_t value) {
-  if (limit < 0 || limit >= CU_LIMIT_MAX) return CUDA_ERROR_INVALID_VALUE;
-  std::lock_guard lock(mutex_);
-  limits_[limit] = value;
-  return CUDA_SUCCESS;
-}
-
-std::optional<std::size_t> Context::GetLimit(CUlimit limit) const {
-  if (limit < 0 || limit >= CU_LIMIT_MAX) return std::nullopt;
-  std::lock_guard lock(mutex_);
-  return limits_[limit];
 }
 
 bool Context::EnablePeer(CUdevice device) {

@@ -2,7 +2,6 @@
 
 #include <cuda.h>
 
-#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -11,7 +10,10 @@
 #include <set>
 #include <vector>
 
+#include "emulator/driver/context/context_limits.h"
 #include "emulator/driver/device/device.h"
+#include "emulator/driver/device/taken_memory.h"
+#include "emulator/driver/stream/issue_queue.h"
 #include "emulator/driver/stream/completion.h"
 #include "emulator/driver/stream/stream.h"
 
@@ -42,14 +44,18 @@ class Event {
   std::shared_ptr<Completion> recording_;
 };
 
-// Streams, limits and the sticky error of one CUDA context. Thread-safe. Owned by shared pointers:
+// Streams and the sticky error of one CUDA context. Thread-safe. Owned by shared pointers:
 // the driver's handle table, and queued work.
 class Context : public std::enable_shared_from_this<Context> {
  public:
   // Returns the result of the work; a poisoned context drops queued work without running it.
   using Work = std::function<CUresult()>;
 
-  Context(DriverDevice& device, unsigned flags, bool primary);
+  // Fails with CUDA_ERROR_OUT_OF_MEMORY if the device lacks the context's own memory.
+  static DriverResult<std::shared_ptr<Context>> Create(DriverDevice& device, unsigned flags,
+                                                       bool primary);
+  // Use Create.
+  Context(DriverDevice& device, unsigned flags, bool primary, TakenMemory memory);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -67,6 +73,10 @@ class Context : public std::enable_shared_from_this<Context> {
   CUresult sticky() const { return sticky_.load(std::memory_order_acquire); }
   // Sets the sticky error; only the first call counts.
   void Poison(CUresult error);
+  // The answers to a query of an idle stream or a finished event: the sticky error or, with strict
+  // `hidden_faults`, success unless work of that stream or event came to grief.
+  CUresult StateOf(const Stream& stream) const;
+  CUresult StateOf(const Completion& recording) const;
 
   std::shared_ptr<Stream> CreateStream(unsigned flags, int priority);
   // Ends `stream` without waiting. Queued work still runs, and waiting for the context or for its
@@ -76,6 +86,9 @@ class Context : public std::enable_shared_from_this<Context> {
   // The calling thread's default stream in this context.
   std::shared_ptr<Stream> PerThreadStream();
 
+  // Bounds the work of launches that `stream` holds, as a real driver's queues do: waits, if need
+  // be, for work to finish. Call without locks.
+  void WaitForQueue(const std::shared_ptr<Stream>& stream);
   // Queues `work` in stream order and, for a blocking stream, in the order of the legacy default
   // stream. A failure or an exception of `work` poisons the context. Returns the work's sequence
   // number in the stream.
@@ -99,8 +112,9 @@ class Context : public std::enable_shared_from_this<Context> {
   // `deadline` for running work.
   void Abandon(TimePoint deadline);
 
-  CUresult SetLimit(CUlimit limit, std::size_t value);
-  std::optional<std::size_t> GetLimit(CUlimit limit) const;
+  ContextLimits& limits() { return limits_; }
+  // Held while a function of cuLaunchHostFunc runs, if the driver has one thread for them.
+  std::mutex& host_functions() { return host_functions_; }
 
   // Return false if access to the peer is already as requested.
   bool EnablePeer(CUdevice device);
@@ -108,23 +122,28 @@ class Context : public std::enable_shared_from_this<Context> {
 
  private:
   static CUresult RunGuarded(const Work& work) noexcept;
+  std::shared_ptr<Stream> NewStream(unsigned flags, int priority);
   void ForgetFinishedStreamsLocked();
   std::vector<Stream::Dependency> Dependencies(const Stream& stream) const;
   std::vector<std::shared_ptr<Stream>> Streams(bool blocking_only) const;
 
   DriverDevice& device_;
   const bool primary_;
+  const TakenMemory memory_;
   const std::uint64_t id_;
   std::atomic<CUcontext> handle_{nullptr};
   std::atomic<unsigned> flags_;
   std::atomic<CUresult> sticky_{CUDA_SUCCESS};
   std::atomic<std::uint64_t> next_stream_id_{1};
+  // Empty unless the topology asks for `launch_queues`.
+  const std::vector<std::shared_ptr<IssueQueue>> issue_queues_;
   const std::shared_ptr<Stream> legacy_;
+  ContextLimits limits_;
+  std::mutex host_functions_;
 
   mutable std::mutex mutex_;  // guards what follows
   // All streams but legacy_. Closed streams remain at least until their work is done.
   std::set<std::shared_ptr<Stream>> streams_;
-  std::array<std::size_t, CU_LIMIT_MAX> limits_{};
   std::set<CUdevice> peers_;
 };
 

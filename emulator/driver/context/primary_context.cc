@@ -4,10 +4,12 @@
 
 namespace torpor::emulator {
 
-std::shared_ptr<Context> PrimaryContext::Retain(CUcontext& handle) {
+DriverResult<std::shared_ptr<Context>> PrimaryContext::Retain(CUcontext& handle) {
   std::lock_guard lock(mutex_);
   if (handle_ == nullptr) {
-    context_ = std::make_shared<Context>(device_, flags_, true);
+    auto created = Context::Create(device_, flags_, true);
+    if (!created.ok()) return created;
+    context_ = std::move(created).value();
     handle_ = registry_.AddContext(context_);
   }
   ++references_;

@@ -28,7 +28,9 @@ class PrimaryContext {
   PrimaryContext(DriverDevice& device, ContextRegistry& registry)
       : device_(device), registry_(registry) {}
 
-  std::shared_ptr<Context> Retain(CUcontext& handle);
+  // Fails with CUDA_ERROR_OUT_OF_MEMORY, without a change, if the device lacks memory for the
+  // context.
+  DriverResult<std::shared_ptr<Context>> Retain(CUcontext& handle);
   // Returns CUDA_ERROR_INVALID_CONTEXT if the context is not retained.
   CUresult Release();
   // Ends the context, whatever the reference count.

@@ -116,7 +116,9 @@ DriverDevice::DriverDevice(CUdevice index, GpuSpec spec, const Topology& topolog
       pci_address_(PciAddressOf(topology, spec_.place)),
       link_signature_(LinkSignature(topology, spec_.place)),
       space_(space),
-      budget_(node, spec_.place, spec_.memory) {}
+      budget_(node, spec_.place, spec_.memory),
+      call_costs_(topology),
+      strict_(topology.strict) {}
 
 DeviceTraits DriverDevice::traits() const {
   return {.multiprocessors = spec_.multiprocessors,
@@ -159,7 +161,8 @@ std::optional<int> DriverDevice::Attribute(CUdevice_attribute attribute) const {
   return found == std::end(kFixedAttributes) ? 0 : found->value;
 }
 
-// Takes the budget before the memory, and gives it back if the memory is not available.
+// Takes the budget before the memory, and gives it back if the memory is not available. Memory
+// without an owner holds modules' variables, which begin as zeros.
 DriverResult<std::uint64_t> DriverDevice::AllocateMemory(Bytes size, RegionKind kind,
                                                          CUcontext owner, unsigned flags) {
   if (size == 0) return Failure<CUresult>{CUDA_ERROR_INVALID_VALUE, "size 0"};
@@ -167,7 +170,11 @@ DriverResult<std::uint64_t> DriverDevice::AllocateMemory(Bytes size, RegionKind 
     return Failure<CUresult>{CUDA_ERROR_OUT_OF_MEMORY, "the device's memory is used up"};
   }
   auto address = space_.Allocate(size, kind, index_, owner, flags);
-  if (!address.ok()) budget_.Return(RoundUp(size, kAllocationUnit));
+  if (!address.ok()) {
+    budget_.Return(RoundUp(size, kAllocationUnit));
+  } else if (NewContents* contents = new_contents(); contents != nullptr && owner != nullptr) {
+    contents->Fill(reinterpret_cast<void*>(*address), size);
+  }
   return address;
 }
 

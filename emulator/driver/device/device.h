@@ -6,6 +6,7 @@
 #include <string>
 
 #include "emulator/driver/memory/address_space.h"
+#include "emulator/driver/stream/call_costs.h"
 #include "emulator/exec/program.h"
 #include "emulator/node/identity.h"
 #include "emulator/node/memory_budget.h"
@@ -27,6 +28,10 @@ class DriverDevice final : public DeviceMemory {
   CUdevice index() const { return index_; }
   const GpuSpec& spec() const { return spec_; }
   MemoryBudget& budget() { return budget_; }
+  CallCosts& call_costs() { return call_costs_; }
+  const Strictness& strict() const { return strict_; }
+  // Null if new memory is zeroed.
+  NewContents* new_contents() { return strict_.addresses ? &new_contents_ : nullptr; }
   DeviceTraits traits() const;
   // Returns nullopt for an attribute that cuda.h does not name.
   std::optional<int> Attribute(CUdevice_attribute attribute) const;
@@ -53,6 +58,9 @@ class DriverDevice final : public DeviceMemory {
   const std::uint32_t link_signature_;
   AddressSpace& space_;
   MemoryBudget budget_;
+  CallCosts call_costs_;
+  const Strictness strict_;
+  NewContents new_contents_;
 };
 
 }  // namespace torpor::emulator

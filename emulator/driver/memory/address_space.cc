@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <utility>
 
@@ -139,9 +140,36 @@ CUresult AddressSpace::Unregister(std::uint64_t address) {
   return CUDA_SUCCESS;
 }
 
-DriverResult<std::uint64_t> AddressSpace::Reserve(Bytes size, Bytes alignment, std::uint64_t hint) {
+CUresult AddressSpace::Populate(std::uint64_t address) const {
+  const auto region = Find(address);
+  if (!region) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  const std::uint64_t begin = RoundDown(region->begin, kPage);
+  const Bytes size = RoundUp(region->end(), kPage) - begin;
+  const int advice = region->writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+  if (madvise(Pointer(begin), size, advice) == 0) return CUDA_SUCCESS;
+  // A kernel before 5.14 does not know the advice: pages then come as they are touched.
+  return errno == EINVAL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+bool AddressSpace::SpansRegistrations(std::uint64_t address, Bytes size) const {
+  const auto is_pinned = [](const Region& region) {
+    return region.kind == RegionKind::kHost || region.kind == RegionKind::kRegistered;
+  };
+  std::shared_lock lock(mutex_);
+  auto region = regions_.upper_bound(address);
+  if (region != regions_.begin() && std::prev(region)->second.end() > address) --region;
+  if (region == regions_.end() || region->first >= address + size) return false;
+  if (!is_pinned(region->second)) return false;
+  return region->first > address || region->second.end() < address + size;
+}
+
+DriverResult<std::uint64_t> AddressSpace::Reserve(Bytes size, Bytes alignment, std::uint64_t hint,
+                                                  AddressHints hints) {
   std::unique_lock lock(mutex_);
-  if (hint != 0 && hint % kGranularity == 0 && InWindow(hint, size) &&
+  if (hint != 0 && hints == AddressHints::kRefused) {
+    return Failure<CUresult>{CUDA_ERROR_OUT_OF_MEMORY, "the topology refuses address hints"};
+  }
+  if (hint != 0 && hints == AddressHints::kHonoured && hint % kGranularity == 0 && InWindow(hint, size) &&
       MapAnonymous(hint, size, PROT_NONE, MAP_FIXED_NOREPLACE)) {
     reservations_[hint] = size;
     return hint;
@@ -233,8 +261,15 @@ CUresult AddressSpace::SetAccess(std::uint64_t address, Bytes size, CUdevice dev
     }
     region.readable = readable;
     region.writable = writable;
+    if (writable) region.memory->FillNew(Pointer(region.begin));
   }
   return CUDA_SUCCESS;
+}
+
+std::size_t AddressSpace::CountMappings(std::uint64_t address, Bytes size) const {
+  std::shared_lock lock(mutex_);
+  return static_cast<std::size_t>(
+      std::distance(regions_.lower_bound(address), regions_.lower_bound(address + size)));
 }
 
 std::optional<Region> AddressSpace::Find(std::uint64_t address) const {

@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "emulator/driver/base/driver_result.h"
 #include "emulator/driver/memory/physical_memory.h"
+#include "emulator/node/strictness.h"
 
 namespace torpor::emulator {
 
@@ -80,15 +81,25 @@ class AddressSpace {
   // region.
   CUresult Register(std::uint64_t address, Bytes size, CUcontext owner, unsigned flags);
   CUresult Unregister(std::uint64_t address);
+  // Gives every page of the registered memory that begins at `address` its memory, as pinning does.
+  // Returns CUDA_ERROR_INVALID_VALUE if a page cannot have any, as behind the end of a file.
+  CUresult Populate(std::uint64_t address) const;
+  // Whether the range lies partly in pinned or registered memory: in no single piece, and not
+  // wholly outside.
+  bool SpansRegistrations(std::uint64_t address, Bytes size) const;
 
-  // Reserves addresses without memory. `hint` is used if the range is free and in the window.
-  DriverResult<std::uint64_t> Reserve(Bytes size, Bytes alignment, std::uint64_t hint);
+  // Reserves addresses without memory. A `hint` at free addresses in the window is treated as
+  // `hints` says; CUDA_ERROR_OUT_OF_MEMORY if it is refused.
+  DriverResult<std::uint64_t> Reserve(Bytes size, Bytes alignment, std::uint64_t hint,
+                                      AddressHints hints = AddressHints::kHonoured);
   CUresult FreeReservation(std::uint64_t address, Bytes size);
   // Maps `memory` into a reserved range, without access until SetAccess.
   CUresult Map(std::uint64_t address, Bytes size, std::shared_ptr<PhysicalMemory> memory);
   // Unmap and SetAccess work on whole mappings and may span several.
   CUresult Unmap(std::uint64_t address, Bytes size);
   CUresult SetAccess(std::uint64_t address, Bytes size, CUdevice device, unsigned long long flags);
+  // Returns the number of mappings in the range.
+  std::size_t CountMappings(std::uint64_t address, Bytes size) const;
 
   std::optional<Region> Find(std::uint64_t address) const;
   // Returns the regions of context `owner`.

@@ -41,14 +41,16 @@ int CreateFile(unsigned place) {
 // The budget is taken first; the result gives it back.
 std::shared_ptr<PhysicalMemory> PhysicalMemory::Create(Bytes size,
                                                        const CUmemAllocationProp& properties,
-                                                       unsigned place, MemoryBudget& budget) {
+                                                       unsigned place, MemoryBudget& budget,
+                                                       NewContents* contents) {
   if (!budget.Take(size)) return nullptr;
   UniqueFd file(CreateFile(place));
   if (!file || ftruncate(file.get(), static_cast<off_t>(size)) != 0) {
     budget.Return(size);
     return nullptr;
   }
-  return std::make_shared<PhysicalMemory>(std::move(file), size, properties, &budget);
+  return std::make_shared<PhysicalMemory>(std::move(file), size, properties, &budget,
+                                          contents);
 }
 
 // The file's name tells the place; see kFilePrefix.
@@ -72,7 +74,7 @@ std::shared_ptr<PhysicalMemory> PhysicalMemory::Import(
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   properties.location.id = *device;
   return std::make_shared<PhysicalMemory>(std::move(file), static_cast<Bytes>(status.st_size),
-                                          properties, nullptr);
+                                          properties, nullptr, nullptr);
 }
 
 PhysicalMemory::~PhysicalMemory() {

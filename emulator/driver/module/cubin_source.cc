@@ -28,6 +28,8 @@ KernelInfo InfoOf(const sass::Cubin& cubin, const sass::CubinKernel& kernel) {
   }
   info.registers = std::max(kernel.registers, 1U);
   info.ptx_version = cubin.architecture;
+  info.prints = std::ranges::find(cubin.externals, "vprintf") != cubin.externals.end();
+  info.allocates = std::ranges::find(cubin.externals, "malloc") != cubin.externals.end();
   return info;
 }
 

@@ -48,6 +48,12 @@ std::vector<char> EncodeLinkedModule(std::span<const PtxPart> parts) {
   return module;
 }
 
+Bytes LinkedModuleBytes(const void* module) {
+  Header header;
+  std::memcpy(&header, module, sizeof(header));
+  return sizeof(header) + header.bytes;
+}
+
 std::optional<std::vector<PtxPart>> DecodeLinkedModule(const void* module) {
   Header header;
   std::memcpy(&header, module, sizeof(header));

@@ -121,4 +121,15 @@ DriverResult<std::unique_ptr<Program>> LoadProgram(const void* module, DriverDev
       Program::Load(std::string_view(static_cast<const char*>(module)), device, device.traits()));
 }
 
+Bytes ModuleBytes(const void* module) {
+  const std::uint32_t magic = MagicOf(module);
+  if (magic == kLinkedModuleMagic) return LinkedModuleBytes(module);
+  if (magic == kFatbinMagic) return FatbinSize(module);
+  if (magic == kFatbinWrapperMagic) {
+    return FatbinSize(static_cast<const FatbinWrapper*>(module)->data);
+  }
+  if (std::memcmp(&magic, ELFMAG, SELFMAG) == 0) return ElfFileBytes(module);
+  return std::strlen(static_cast<const char*>(module));
+}
+
 }  // namespace torpor::emulator

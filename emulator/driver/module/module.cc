@@ -17,14 +17,14 @@ FunctionObject::FunctionObject(std::shared_ptr<Program> program, const KernelInf
       max_dynamic_shared_(static_cast<unsigned>(
           kSharedPerBlock - std::min(kSharedPerBlock, info.static_shared_bytes))) {}
 
-CUresult FunctionObject::Load(const Dim3& block) {
-  if (loaded()) return CUDA_SUCCESS;
+CUresult FunctionObject::Compile(const Dim3& block) {
+  if (compiled_.load(std::memory_order_acquire)) return CUDA_SUCCESS;
   const auto compiled = program_->Preload(info_.name, block);
   if (!compiled.ok()) {
     Say(compiled.failure().message);
     return ToCuResult(compiled.failure().code);
   }
-  loaded_.store(true, std::memory_order_release);
+  compiled_.store(true, std::memory_order_release);
   return CUDA_SUCCESS;
 }
 
@@ -77,10 +77,11 @@ CUresult FunctionObject::SetAttribute(CUfunction_attribute attribute, int value,
 }
 
 ModuleObject::ModuleObject(std::shared_ptr<Program> program, std::weak_ptr<Context> context,
-                           FunctionTable& function_table)
+                           FunctionTable& function_table, TakenMemory code)
     : program_(std::move(program)),
       context_(std::move(context)),
       function_table_(function_table),
+      code_(std::move(code)),
       kernels_(program_->kernels()) {}
 
 ModuleObject::~ModuleObject() {

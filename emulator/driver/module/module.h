@@ -10,6 +10,7 @@
 
 #include "emulator/driver/base/driver_result.h"
 #include "emulator/driver/base/handle_table.h"
+#include "emulator/driver/device/taken_memory.h"
 #include "emulator/exec/program.h"
 
 namespace torpor::emulator {
@@ -26,10 +27,12 @@ class FunctionObject {
   const std::shared_ptr<Program>& program() const { return program_; }
   CUmodule module() const { return module_; }
 
+  // Whether the kernel was loaded in CUDA's sense, by cuFuncLoad or by a launch.
+  bool loaded() const { return loaded_.load(std::memory_order_acquire); }
+  void MarkLoaded() { loaded_.store(true, std::memory_order_release); }
   // Compiles the kernel at the first call, which may take a tenth of a second. The code fits all
   // block shapes, but may be faster for blocks of shape `block`.
-  CUresult Load(const Dim3& block);
-  bool loaded() const { return loaded_.load(std::memory_order_acquire); }
+  CUresult Compile(const Dim3& block);
 
   // Fails with CUDA_ERROR_INVALID_VALUE for an attribute that cuda.h does not name.
   DriverResult<int> Attribute(CUfunction_attribute attribute) const;
@@ -42,6 +45,7 @@ class FunctionObject {
   const KernelInfo& info_;
   const CUmodule module_;
   std::atomic<bool> loaded_{false};
+  std::atomic<bool> compiled_{false};
   std::atomic<unsigned> max_dynamic_shared_;
   std::atomic<int> carveout_{-1};
 };
@@ -51,9 +55,10 @@ using FunctionTable = HandleTable<FunctionObject, CUfunction>;
 // A translation unit, or several linked ones, loaded in a context.
 class ModuleObject {
  public:
-  // `function_table`, where AddFunctions makes handles, must outlive the module.
+  // `function_table`, where AddFunctions makes handles, must outlive the module. `code` is the
+  // device memory of the module's code.
   ModuleObject(std::shared_ptr<Program> program, std::weak_ptr<Context> context,
-               FunctionTable& function_table);
+               FunctionTable& function_table, TakenMemory code);
   ~ModuleObject();
   ModuleObject(const ModuleObject&) = delete;
   ModuleObject& operator=(const ModuleObject&) = delete;
@@ -71,6 +76,7 @@ class ModuleObject {
   const std::shared_ptr<Program> program_;
   const std::weak_ptr<Context> context_;
   FunctionTable& function_table_;
+  const TakenMemory code_;
   std::vector<KernelInfo> kernels_;
   std::vector<CUfunction> functions_;
 };

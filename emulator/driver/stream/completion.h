@@ -29,9 +29,12 @@ class Completion {
   bool done() const { return done_.load(std::memory_order_acquire) != 0; }
   // Valid only when done.
   TimePoint time() const { return time_; }
+  // Whether the context had failed when the recording finished. Valid only when done.
+  bool saw_fault() const { return saw_fault_; }
 
-  void Finish(TimePoint time) {
+  void Finish(TimePoint time, bool saw_fault = false) {
     time_ = time;
+    saw_fault_ = saw_fault;
     done_.store(1, std::memory_order_release);
     done_.notify_all();
   }
@@ -44,6 +47,7 @@ class Completion {
  private:
   std::atomic<std::uint32_t> done_{0};
   TimePoint time_;
+  bool saw_fault_ = false;
 };
 
 }  // namespace torpor::emulator

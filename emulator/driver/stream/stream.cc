@@ -46,7 +46,10 @@ std::uint64_t Stream::Submit(Work work, std::vector<Dependency> dependencies, Pl
   std::erase_if(dependencies, [](const Dependency& d) { return d.stream->Finished(d.sequence); });
   std::lock_guard order(submit_mutex_);
   const std::uint64_t sequence = submitted_.load(std::memory_order_relaxed) + 1;
-  if (placement == Placement::kInlineIfIdle && dependencies.empty() && Idle()) {
+  const std::uint64_t turn = issue_queue_ == nullptr ? 0 : issue_queue_->Enter();
+  const bool first = issue_queue_ == nullptr || issue_queue_->IsTurn(turn);
+  if (placement == Placement::kInlineIfIdle && first && dependencies.empty() && Idle()) {
+    if (issue_queue_ != nullptr) issue_queue_->Begin();
     ModelClock::BeginWork();
     work();
     completed_.store(sequence, std::memory_order_release);
@@ -57,7 +60,11 @@ std::uint64_t Stream::Submit(Work work, std::vector<Dependency> dependencies, Pl
     std::lock_guard lock(mutex_);
     StartThreadLocked();
     submitted_.store(sequence, std::memory_order_release);
-    queue_.push_back({std::move(work), std::move(dependencies), std::chrono::steady_clock::now()});
+    queue_.push_back({.work = std::move(work),
+                      .dependencies = std::move(dependencies),
+                      .submitted = std::chrono::steady_clock::now(),
+                      .turn = turn,
+                      .holds_queue = placement == Placement::kWait});
     queued_.store(queue_.size(), std::memory_order_release);
   }
   changed_.notify_one();
@@ -94,16 +101,23 @@ void Stream::RunThread() {
   }
 }
 
-// Waits for the work's dependencies; modelled time begins at the latest of them.
+// Waits for the work's turn, then for its dependencies; modelled time begins at the latest of them. As
+// in a hardware queue, work that waits holds up what was submitted behind it.
 void Stream::RunItem(const Item& item) {
   TimePoint earliest = item.submitted;
+  if (issue_queue_ != nullptr && !issue_queue_->IsTurn(item.turn)) {
+    issue_queue_->WaitForTurn(item.turn);
+    earliest = std::chrono::steady_clock::now();
+  }
   for (const Dependency& dependency : item.dependencies) {
     if (dependency.stream->Finished(dependency.sequence)) continue;
     dependency.stream->Wait(dependency.sequence);
     earliest = std::chrono::steady_clock::now();
   }
+  if (issue_queue_ != nullptr && !item.holds_queue) issue_queue_->Begin();
   ModelClock::BeginWork(earliest);
   item.work();
+  if (issue_queue_ != nullptr && item.holds_queue) issue_queue_->Begin();
   ModelClock::EndWork();
 }
 
@@ -121,6 +135,11 @@ void Stream::Wait(std::uint64_t sequence) {
   if (SpinFor([&] { return Finished(sequence); })) return;
   std::unique_lock lock(mutex_);
   finished_.wait(lock, [&] { return Finished(sequence); });
+}
+
+void Stream::WaitForRoom(std::uint64_t depth) {
+  const std::uint64_t submitted = this->submitted();
+  if (submitted >= depth) Wait(submitted - depth + 1);
 }
 
 bool Stream::WaitIdleUntil(std::chrono::steady_clock::time_point deadline) {

@@ -7,9 +7,11 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "emulator/driver/stream/issue_queue.h"
 
 namespace torpor::emulator {
 
@@ -29,10 +31,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
   enum class Placement {
     kQueue,         // may take long: never on the submitting thread
     kInlineIfIdle,  // short, or the submitter is going to wait for it anyway
+    kWait,          // does nothing but wait: what entered the issue queue behind it waits too
   };
 
-  Stream(unsigned flags, int priority, std::uint64_t id)
-      : flags_(flags), priority_(priority), id_(id) {}
+  // With `queue`, which other streams share, work begins in the order of the queue too.
+  Stream(unsigned flags, int priority, std::uint64_t id,
+         std::shared_ptr<IssueQueue> queue = nullptr)
+      : flags_(flags), priority_(priority), id_(id), issue_queue_(std::move(queue)) {}
 
   unsigned flags() const { return flags_; }
   int priority() const { return priority_; }
@@ -46,6 +51,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
     return completed_.load(std::memory_order_acquire) >= sequence;
   }
   bool Idle() const { return Finished(submitted()); }
+  // Waits until less than `depth` pieces of work are unfinished.
+  void WaitForRoom(std::uint64_t depth);
   void Wait(std::uint64_t sequence);
   void WaitIdle() { Wait(submitted()); }
   // Returns false if the stream is not idle by `deadline`.
@@ -55,6 +62,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void Close();
   bool closed() const;
 
+  // Whether work of this stream failed, or was dropped after a fault.
+  bool saw_fault() const { return saw_fault_.load(std::memory_order_acquire); }
+  void NoteFault() { saw_fault_.store(true, std::memory_order_release); }
+
   // Whether the calling thread belongs to a stream.
   static bool OnWorkerThread();
 
@@ -63,16 +74,20 @@ class Stream : public std::enable_shared_from_this<Stream> {
     Work work;
     std::vector<Dependency> dependencies;
     TimePoint submitted;
+    std::uint64_t turn = 0;    // in the issue queue
+    bool holds_queue = false;  // until the work has ended
   };
 
   void StartThreadLocked();
   void RunThread();
-  static void RunItem(const Item& item);
+  void RunItem(const Item& item);
   void Complete();
 
   const unsigned flags_;
   const int priority_;
   const std::uint64_t id_;
+  const std::shared_ptr<IssueQueue> issue_queue_;
+  std::atomic<bool> saw_fault_{false};
 
   std::mutex submit_mutex_;  // orders submitters; held while work runs inline
   std::atomic<std::uint64_t> submitted_{0};

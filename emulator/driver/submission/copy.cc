@@ -121,6 +121,10 @@ bool Backed(const CopyEnd& end, Bytes extent, Bytes width, Access access) {
   return space.IsLegal(end, width, access) && space.IsLegal(last, width, access);
 }
 
+bool SpansRegistrations(const CopyEnd& end, Bytes extent) {
+  return Driver::Get().space().SpansRegistrations(end.address, extent);
+}
+
 // Checks, before anything is queued, that both ends are representable and accessible.
 CUresult Validate(const CopyRequest& request) {
   if (!Representable(request.to, request.width, request.height, request.depth, request.to_pitch,
@@ -133,6 +137,10 @@ CUresult Validate(const CopyRequest& request) {
       ExtentBytes(request.width, request.height, request.depth, request.to_pitch, request.to_slice);
   const Bytes from_extent = ExtentBytes(request.width, request.height, request.depth,
                                         request.from_pitch, request.from_slice);
+  if (Driver::Get().topology().strict.host_registrations &&
+      (SpansRegistrations(request.to, to_extent) || SpansRegistrations(request.from, from_extent))) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   const bool legal = Backed(request.to, to_extent, request.width, Access::kWrite) &&
                      Backed(request.from, from_extent, request.width, Access::kRead);
   return legal ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -187,6 +195,11 @@ CUresult Validate(const FillRequest& request) {
              : CUDA_ERROR_INVALID_VALUE;
 }
 
+CostedCall CostOfCopyCall(const StreamTarget& target) {
+  CallCosts& costs = target.context->device().call_costs();
+  return {costs, costs.costs().copy_call_us};
+}
+
 }  // namespace
 
 CUresult CopyNow(const StreamTarget& target, const CopyRequest& request) {
@@ -201,6 +214,7 @@ CUresult CopyNow(const StreamTarget& target, const CopyRequest& request) {
 // Small pageable sources are staged, so that the caller does not wait for a busy stream.
 CUresult CopyInStream(const StreamTarget& target, const CopyRequest& request) {
   if (request.bytes() == 0) return CUDA_SUCCESS;
+  const CostedCall cost = CostOfCopyCall(target);
   TORPOR_TRY(Validate(request));
   const Place to = Locate(request.to, request.to_array);
   const Place from = Locate(request.from, request.from_array);
@@ -229,6 +243,7 @@ CUresult FillNow(const StreamTarget& target, const FillRequest& request) {
 
 CUresult FillInStream(const StreamTarget& target, const FillRequest& request) {
   if (request.width * request.height == 0) return CUDA_SUCCESS;
+  const CostedCall cost = CostOfCopyCall(target);
   TORPOR_TRY(Validate(request));
   const bool small = request.width * request.height * request.unit <= kInlineBytes;
   target.context->Submit(

@@ -1,6 +1,7 @@
 #include "emulator/driver/submission/launch.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -71,6 +72,15 @@ CUresult PackParameters(const KernelInfo& info, void** values, void** extra,
   return info.parameters.empty() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+// A failed assertion is said on stderr by NVIDIA's driver, whoever listens to its log.
+void Tell(const Failure<ExecError>& failure) {
+  if (failure.code == ExecError::kAssert && Driver::Get().topology().strict.log_failures) {
+    std::fprintf(stderr, "%s\n", failure.message.c_str());
+  } else {
+    Say(failure.message);
+  }
+}
+
 // Runs a kernel to its end on the stream's thread.
 CUresult RunKernel(Program& program, const KernelInfo& info, const LaunchRequest& request,
                    const std::vector<std::byte>& parameters) {
@@ -78,7 +88,7 @@ CUresult RunKernel(Program& program, const KernelInfo& info, const LaunchRequest
   config.parameters = parameters.data();
   const auto ran = program.Launch(info.name, config);
   if (ran.ok()) return CUDA_SUCCESS;
-  Say(ran.failure().message);
+  Tell(ran.failure());
   // A launch that Validate accepted and exec refuses failed by the kernel's own fault.
   const CUresult result = ToCuResult(ran.failure().code);
   return result == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_LAUNCH_FAILED : result;
@@ -115,6 +125,7 @@ CUresult Launch(const StreamTarget& target, CUfunction handle, const LaunchReque
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const KernelInfo& info = function->info();
   DriverDevice& device = target.context->device();
+  const CostedCall cost(device.call_costs(), device.call_costs().costs().launch_us);
   TORPOR_TRY(Validate(*function, request, device));
   if (request.cooperative) {
     int blocks = 0;
@@ -135,9 +146,13 @@ CUresult Launch(const StreamTarget& target, CUfunction handle, const LaunchReque
     if (modelled) SubmitTime(target, *modelled);
     return CUDA_SUCCESS;
   }
-  // The first launch of a kernel compiles it, as CUDA's lazy loading does, so that the caller
-  // learns of unknown instructions.
-  TORPOR_TRY(function->Load(request.block));
+  TORPOR_TRY(target.context->limits().Use(info));
+  // As in CUDA's lazy loading, a kernel's first launch loads it, which waits for the context.
+  if (!function->loaded() && device.strict().launch_queues) target.context->WaitAll();
+  function->MarkLoaded();
+  // Here, so that the caller learns of unknown instructions.
+  TORPOR_TRY(function->Compile(request.block));
+  target.context->WaitForQueue(target.stream);
   target.context->Submit(
       target.stream,
       [program = function->program(), &info, request, parameters = std::move(parameters), modelled,

@@ -86,6 +86,7 @@ absl::StatusOr<CudaDriver> LoadCudaDriver(const std::string& directory) {
       {"cuModuleGetFunctionCount", driver.ModuleGetFunctionCount},
       {"cuModuleEnumerateFunctions", driver.ModuleEnumerateFunctions},
       {"cuModuleGetGlobal_v2", driver.ModuleGetGlobal},
+      {"cuFuncLoad", driver.FuncLoad},
       {"cuFuncGetName", driver.FuncGetName},
       {"cuFuncGetParamInfo", driver.FuncGetParamInfo},
       {"cuFuncGetAttribute", driver.FuncGetAttribute},

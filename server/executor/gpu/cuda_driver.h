@@ -93,6 +93,7 @@ struct CudaDriver {
   decltype(&::cuModuleGetFunctionCount) ModuleGetFunctionCount = nullptr;
   decltype(&::cuModuleEnumerateFunctions) ModuleEnumerateFunctions = nullptr;
   decltype(&::cuModuleGetGlobal_v2) ModuleGetGlobal = nullptr;
+  decltype(&::cuFuncLoad) FuncLoad = nullptr;
   decltype(&::cuFuncGetName) FuncGetName = nullptr;
   decltype(&::cuFuncGetParamInfo) FuncGetParamInfo = nullptr;
   decltype(&::cuFuncGetAttribute) FuncGetAttribute = nullptr;

@@ -57,6 +57,11 @@ bool IsSticky(CUresult result) {
   }
 }
 
+bool MayBeSticky(CUresult result) {
+  return result == CUDA_ERROR_UNKNOWN || result == CUDA_ERROR_DEVICE_UNAVAILABLE ||
+         result == CUDA_ERROR_SYSTEM_NOT_READY;
+}
+
 bool IsSticky(cudaError_t error) { return IsSticky(static_cast<CUresult>(error)); }
 
 absl::Status ToStatus(const CudaDriver& driver, CUresult result, std::string_view what) {

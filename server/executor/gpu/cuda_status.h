@@ -17,6 +17,8 @@ constexpr cudaError_t ToRuntimeError(CUresult result) { return static_cast<cudaE
 // Whether the error means a lost context: every later call of the process returns the same error.
 bool IsSticky(CUresult result);
 bool IsSticky(cudaError_t error);
+// Whether the error comes from lost contexts too: another call tells.
+bool MayBeSticky(CUresult result);
 
 // `what` names the driver's call and the subject. CUDA_SUCCESS becomes OkStatus. ResultOf returns
 // the driver's result of the status.

@@ -1,7 +1,10 @@
 #include "server/executor/gpu/device.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -9,6 +12,12 @@
 
 namespace torpor::executor {
 namespace {
+
+// Bounds of RaiseLimits: more than programs are known to ask for, and at most so small a part of a
+// small GPU each.
+constexpr Bytes kPrintfBytes = 16 * kMiB;
+constexpr Bytes kHeapBytes = 512 * kMiB;
+constexpr Bytes kLimitShare = 128;
 
 std::vector<std::int32_t> ReadAttributes(const CudaDriver& driver, CUdevice device) {
   std::vector<std::int32_t> attributes(CU_DEVICE_ATTRIBUTE_MAX, 0);
@@ -74,8 +83,17 @@ absl::StatusOr<std::unique_ptr<Device>> Device::Open(const CudaDriver& driver, i
                                   "cuDevicePrimaryCtxRetain"));
   std::unique_ptr<Device> device(new Device(driver, handle, context, std::move(properties)));
   TORPOR_RETURN_IF_ERROR(device->MakeCurrent());
+  for (int i = 0; i < CU_LIMIT_MAX; ++i) {
+    // A driver does not have every limit that its header names.
+    driver.CtxGetLimit(&device->default_limits_[static_cast<std::size_t>(i)],
+                       static_cast<CUlimit>(i));
+  }
   return device;
 }
+
+Device::Device(const CudaDriver& driver, CUdevice handle, CUcontext context,
+               DeviceProperties properties)
+    : driver_(driver), handle_(handle), context_(context), properties_(std::move(properties)) {}
 
 Device::~Device() { driver_.DevicePrimaryCtxRelease(handle_); }
 
@@ -128,6 +146,18 @@ int Device::PeerAttribute(CUdevice_P2PAttribute which, int peer) const {
 
 absl::Status Device::MakeCurrent() const {
   return Status(driver_.CtxSetCurrent(context_), "cuCtxSetCurrent");
+}
+
+void Device::RaiseLimits() {
+  const Bytes share = properties_.total_bytes / kLimitShare;
+  const std::pair<CUlimit, Bytes> limits[] = {
+      {CU_LIMIT_PRINTF_FIFO_SIZE, std::min(share, kPrintfBytes)},
+      {CU_LIMIT_MALLOC_HEAP_SIZE, std::min(share, kHeapBytes)}};
+  for (const auto& [limit, bytes] : limits) {
+    if (bytes <= default_limit(limit)) continue;
+    const absl::Status raised = Status(driver_.CtxSetLimit(limit, bytes), "cuCtxSetLimit");
+    if (!raised.ok()) spdlog::warn("limit {} stays as it is: {}", +limit, raised.ToString());
+  }
 }
 
 absl::StatusOr<CUstream> Device::CreateStream() const {

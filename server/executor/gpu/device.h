@@ -58,6 +58,13 @@ class Device {
   // Makes the context current; every thread must call MakeCurrent before any call of the driver.
   absl::Status MakeCurrent() const;
 
+  // Raises the limits of the context that the driver fixes when a kernel first uses what they bound,
+  // since all functions share the context: printf's buffer and malloc's heap. Call before any
+  // kernel; logs what the driver refuses.
+  void RaiseLimits();
+  // Returns what a limit was before RaiseLimits; 0 for limits that the driver does not have.
+  std::size_t default_limit(CUlimit limit) const { return default_limits_[limit]; }
+
   // Creates a non-blocking stream.
   absl::StatusOr<CUstream> CreateStream() const;
 
@@ -67,13 +74,13 @@ class Device {
  private:
   int PeerAttribute(CUdevice_P2PAttribute which, int peer) const;
 
-  Device(const CudaDriver& driver, CUdevice handle, CUcontext context, DeviceProperties properties)
-      : driver_(driver), handle_(handle), context_(context), properties_(std::move(properties)) {}
+  Device(const CudaDriver& driver, CUdevice handle, CUcontext context, DeviceProperties properties);
 
   const CudaDriver driver_;
   const CUdevice handle_;
   const CUcontext context_;
   const DeviceProperties properties_;
+  std::array<std::size_t, CU_LIMIT_MAX> default_limits_{};
 };
 
 }  // namespace torpor::executor

@@ -31,6 +31,12 @@ absl::Status UnknownModule(std::uint64_t id) {
   return absl::NotFoundError(absl::StrCat("the session has no module ", id));
 }
 
+// Loads a kernel before its first launch. A driver that loads at the launch waits for the context,
+// for ever behind a stream that waits for a value. A kernel that cannot be loaded fails when launched.
+void LoadNow(const Device& device, const LoadedKernel& kernel) {
+  device.driver().FuncLoad(kernel.function);
+}
+
 }  // namespace
 
 Bytes SessionModules::BlockBytes(const LoadedModule& module) {
@@ -83,6 +89,7 @@ absl::Status SessionModules::CreateKernel(std::uint64_t id, std::uint64_t module
   if (kernels_.size() >= kMaxKernels) {
     return absl::ResourceExhaustedError("the session has too many kernels");
   }
+  LoadNow(device_, *kernel);
   kernels_[id] = {kernel, module->second.loaded, module_id, kernel->default_dynamic_shared,
                   module->second.reads_variables};
   return absl::OkStatus();
@@ -140,6 +147,7 @@ absl::Status SessionModules::Exchange(std::uint64_t id, Module& module) {
   for (auto& [kernel_id, kernel] : kernels_) {
     if (kernel.module_id != id) continue;
     kernel.kernel = own->FindKernel(kernel.kernel->entry.name);
+    LoadNow(device_, *kernel.kernel);
     kernel.module = own;
     kernel.reads_variables = module.reads_variables;
   }

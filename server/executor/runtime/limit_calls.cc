@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/executor/gpu/call_status.h"
+#include "server/executor/gpu/cuda_status.h"
 
 namespace torpor::executor {
 
@@ -11,6 +12,8 @@ using cuda_api::CallFailed;
 using cuda_api::CallStatus;
 
 namespace {
+
+constexpr const char* kSetLimit = "cudaDeviceSetLimit";
 
 CallStatus UnknownLimit(std::uint32_t limit) {
   return CallFailed(cudaErrorUnsupportedLimit, absl::StrCat("there is no limit ", limit));
@@ -23,27 +26,29 @@ CallStatus LimitCalls::DeviceSetLimit(const wire::DeviceSetLimit& command) {
   const auto limit = static_cast<CUlimit>(command.limit);
   const CudaDriver& driver = device_.driver();
   std::size_t current = 0;
-  CUresult result = driver.CtxGetLimit(&current, limit);
-  if (result == CUDA_SUCCESS && command.value > current) {
-    result = driver.CtxSetLimit(limit, command.value);
+  if (const CUresult read = driver.CtxGetLimit(&current, limit); read != CUDA_SUCCESS) {
+    return ToCallStatus(driver, read, kSetLimit);
   }
-  if (result == CUDA_SUCCESS) limits_[command.limit] = command.value;
-  return ToCallStatus(driver, result, "cudaDeviceSetLimit");
+  if (command.value > current) {
+    const CUresult raised = driver.CtxSetLimit(limit, command.value);
+    if (raised != CUDA_SUCCESS) {
+      return CallFailed(ToRuntimeError(raised),
+                        absl::StrCat(kSetLimit, ": limit ", command.limit, " cannot rise from ",
+                                     current, " to ", command.value,
+                                     " on a GPU that functions share; ask for less"));
+    }
+  }
+  limits_[command.limit] = command.value;
+  return {};
 }
 
 CallStatus LimitCalls::DeviceGetLimit(const wire::DeviceGetLimit& command,
                                       wire::DeviceGetLimitResult& result) {
   if (command.limit >= CU_LIMIT_MAX) return UnknownLimit(command.limit);
   const auto own = limits_.find(command.limit);
-  if (own != limits_.end()) {
-    result.value = own->second;
-    return {};
-  }
-  std::size_t value = 0;
-  const CUresult outcome =
-      device_.driver().CtxGetLimit(&value, static_cast<CUlimit>(command.limit));
-  result.value = value;
-  return ToCallStatus(device_.driver(), outcome, "cudaDeviceGetLimit");
+  result.value = own != limits_.end() ? own->second
+                                      : device_.default_limit(static_cast<CUlimit>(command.limit));
+  return {};
 }
 
 }  // namespace torpor::executor

@@ -18,7 +18,7 @@ class LimitCalls final : public cuda_api::CudartLimitHandler {
 
   cuda_api::CallStatus DeviceSetLimit(const wire::DeviceSetLimit& command) override;
   // Answers with the session's own value if the session has set the limit, else with the
-  // context's.
+  // driver's default; 0 for a limit that the driver does not have.
   cuda_api::CallStatus DeviceGetLimit(const wire::DeviceGetLimit& command,
                                       wire::DeviceGetLimitResult& result) override;
 

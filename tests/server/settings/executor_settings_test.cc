@@ -17,6 +17,7 @@ ExecutorSettings AllChanged() {
           .descriptor_socket = "/run/torpor/descriptors.sock",
           .module_dir = "/var/lib/torpor/modules",
           .link_profile_dir = "/var/lib/torpor/links",
+          .compute_cache_dir = "/var/lib/torpor/compute_cache",
           .cuda_library_dir = "/usr/lib",
           .pool_bytes = 256 * kMiB,
           .device = {.driver_reserve = 512 * kMiB,

@@ -30,6 +30,8 @@ class FakeRegistry final : public ContextRegistry {
 
 class PrimaryContextTest : public testing::Test {
  protected:
+  std::shared_ptr<Context> Retain(CUcontext& handle) { return *primary_.Retain(handle); }
+
   EmulatedDevice emulated_;
   FakeRegistry registry_;
   PrimaryContext primary_{emulated_.device, registry_};
@@ -39,9 +41,9 @@ TEST_F(PrimaryContextTest, LivesFromTheFirstRetainToTheLastRelease) {
   EXPECT_EQ(primary_.handle(), nullptr);
   CUcontext first = nullptr;
   CUcontext second = nullptr;
-  const auto context = primary_.Retain(first);
+  const auto context = Retain(first);
   EXPECT_TRUE(context->primary());
-  EXPECT_EQ(primary_.Retain(second), context);
+  EXPECT_EQ(Retain(second), context);
   EXPECT_EQ(first, second);
   EXPECT_EQ(primary_.Release(), CUDA_SUCCESS);
   EXPECT_EQ(primary_.handle(), first);
@@ -53,23 +55,23 @@ TEST_F(PrimaryContextTest, LivesFromTheFirstRetainToTheLastRelease) {
 
 TEST_F(PrimaryContextTest, ResetEndsEveryReference) {
   CUcontext handle = nullptr;
-  primary_.Retain(handle);
-  primary_.Retain(handle);
+  Retain(handle);
+  Retain(handle);
   primary_.Reset();
   EXPECT_EQ(registry_.size(), 0U);
   EXPECT_EQ(primary_.Release(), CUDA_ERROR_INVALID_CONTEXT);
   CUcontext next = nullptr;
-  primary_.Retain(next);
+  Retain(next);
   EXPECT_NE(next, handle);
 }
 
 TEST_F(PrimaryContextTest, FlagsOutliveTheContext) {
   CUcontext handle = nullptr;
-  const auto context = primary_.Retain(handle);
+  const auto context = Retain(handle);
   primary_.SetFlags(CU_CTX_SCHED_SPIN);
   EXPECT_EQ(context->flags(), static_cast<unsigned>(CU_CTX_SCHED_SPIN));
   primary_.Reset();
-  EXPECT_EQ(primary_.Retain(handle)->flags(), static_cast<unsigned>(CU_CTX_SCHED_SPIN));
+  EXPECT_EQ(Retain(handle)->flags(), static_cast<unsigned>(CU_CTX_SCHED_SPIN));
   EXPECT_EQ(primary_.flags(), static_cast<unsigned>(CU_CTX_SCHED_SPIN));
 }
 

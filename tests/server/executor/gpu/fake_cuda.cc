@@ -51,8 +51,16 @@ struct FakeDriverFunctions {
   static CUresult Retain(CUcontext* context, CUdevice) { return *context = nullptr, CUDA_SUCCESS; }
   static CUresult Release(CUdevice) { return CUDA_SUCCESS; }
   static CUresult SetCurrent(CUcontext) { return CUDA_SUCCESS; }
-  static CUresult GetLimit(std::size_t* value, CUlimit) { return *value = 1024, Ok(); }
-  static CUresult SetLimit(CUlimit, std::size_t) { return Ok(); }
+  static CUresult GetLimit(std::size_t* value, CUlimit limit) {
+    const auto found = fake->limits_.find(limit);
+    return *value = found == fake->limits_.end() ? 1024 : found->second, Ok();
+  }
+  static CUresult SetLimit(CUlimit limit, std::size_t value) {
+    if (fake->limits_are_fixed_) return CUDA_ERROR_INVALID_VALUE;
+    fake->limits_[limit] = value;
+    return Ok();
+  }
+  static CUresult FuncLoad(CUfunction) { return Ok(); }
 
   static CUresult Granularity(std::size_t* bytes, const CUmemAllocationProp*,
                               CUmemAllocationGranularity_flags) {
@@ -507,6 +515,7 @@ FakeCuda::FakeCuda() {
              .ModuleGetFunctionCount = F::CountFunctions,
              .ModuleEnumerateFunctions = F::Enumerate,
              .ModuleGetGlobal = F::Global,
+             .FuncLoad = F::FuncLoad,
              .FuncGetName = F::FunctionName,
              .FuncGetParamInfo = F::ParamInfo,
              .FuncGetAttribute = F::FunctionAttribute,

@@ -59,6 +59,9 @@ class FakeCuda {
 
   // Launches do nothing from now on.
   void IgnoreLaunches() { ignore_launches_ = true; }
+  // Limits can no longer be set.
+  void FixLimits() { limits_are_fixed_ = true; }
+  std::size_t limit(CUlimit which) const { return limits_.at(which); }
   // Nobody waits for a value, reached or not.
   void IgnoreWaitsForValues() { ignore_waits_for_values_ = true; }
 
@@ -98,6 +101,9 @@ class FakeCuda {
 
  private:
   friend struct FakeDriverFunctions;
+
+  std::map<CUlimit, std::size_t> limits_;
+  bool limits_are_fixed_ = false;
 
   struct Event {
     std::uint64_t recorded = 0;   // times that a record was enqueued

@@ -1,6 +1,7 @@
 #include "server/executor/runtime/limit_calls.h"
 
 #include <driver_types.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/server/executor/gpu/fake_cuda.h"
@@ -27,6 +28,22 @@ TEST_F(LimitCallsTest, ASessionSeesTheLimitThatItHasSet) {
   EXPECT_TRUE(one.DeviceSetLimit({cudaLimitStackSize, usual / 2}).ok());
   EXPECT_EQ(Limit(one), usual / 2);
   EXPECT_EQ(Limit(other), usual);
+}
+
+TEST_F(LimitCallsTest, LimitsThatKernelsFixAreRaisedAtStartUnseen) {
+  device_->RaiseLimits();
+  EXPECT_EQ(cuda_.limit(CU_LIMIT_MALLOC_HEAP_SIZE), kGiB / 128);
+  cuda_.FixLimits();
+  LimitCalls calls(*device_);
+  wire::DeviceGetLimitResult heap;
+  ASSERT_TRUE(calls.DeviceGetLimit({cudaLimitMallocHeapSize}, heap).ok());
+  EXPECT_EQ(heap.value, 1024U);
+  EXPECT_TRUE(calls.DeviceSetLimit({cudaLimitMallocHeapSize, 2 * kMiB}).ok());
+  ASSERT_TRUE(calls.DeviceGetLimit({cudaLimitMallocHeapSize}, heap).ok());
+  EXPECT_EQ(heap.value, 2 * kMiB);
+  const auto refused = calls.DeviceSetLimit({cudaLimitMallocHeapSize, kGiB});
+  EXPECT_EQ(refused.code, cudaErrorInvalidValue);
+  EXPECT_THAT(refused.message, testing::HasSubstr("cannot rise from 8388608 to 1073741824"));
 }
 
 TEST_F(LimitCallsTest, UnknownLimitsAreRefused) {
