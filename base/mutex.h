@@ -1,7 +1,10 @@
 #pragma once
 
+#include <mutex>
+
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "base/clock.h"
 
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
@@ -10,7 +13,8 @@
 namespace torpor {
 
 // Wraps absl::Mutex for ThreadSanitizer builds: the system's Abseil is built without the sanitizer,
-// which therefore sees no ordering by Abseil's locks. Adds no code to other builds.
+// which therefore sees no ordering by Abseil's locks. Adds no code to other builds. Waits are by
+// condition variable: Abseil evaluates an absl::Condition in whichever thread unlocks, unseen.
 class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
@@ -34,23 +38,6 @@ class ABSL_LOCKABLE Mutex {
     Releasing();
     mutex_.ReaderUnlock();
   }
-  // Waits until `condition` is true or `timeout` has passed, then returns whether `condition` is
-  // true. Acquires the mutex in both cases.
-  bool LockWhenWithTimeout(const absl::Condition& condition, absl::Duration timeout)
-      ABSL_EXCLUSIVE_LOCK_FUNCTION() {
-    const bool is_true = mutex_.LockWhenWithTimeout(condition, timeout);
-    Acquired();
-    return is_true;
-  }
-  // Like LockWhenWithTimeout, for a thread that holds the mutex: releases the mutex while waiting
-  // and holds the mutex again on return.
-  bool AwaitWithTimeout(const absl::Condition& condition, absl::Duration timeout)
-      ABSL_SHARED_LOCKS_REQUIRED(this) {
-    Releasing();
-    const bool is_true = mutex_.AwaitWithTimeout(condition, timeout);
-    Acquired();
-    return is_true;
-  }
   // For a thread that holds the mutex: releases the mutex, waits until `signal` or until `timeout`
   // has passed, and holds the mutex again on return. May return early; call in a loop.
   void WaitFor(absl::CondVar& signal, absl::Duration timeout) ABSL_SHARED_LOCKS_REQUIRED(this) {
@@ -71,10 +58,26 @@ class ABSL_LOCKABLE Mutex {
   absl::Mutex mutex_;
 };
 
+// A mutex for which a thread can wait until a deadline; absl::Mutex has no such wait.
+class ABSL_LOCKABLE TimedMutex {
+ public:
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
+  bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) { return mutex_.try_lock(); }
+  // Returns false if other threads hold the mutex until `deadline`.
+  bool TryLockUntil(TimePoint deadline) ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) {
+    return mutex_.try_lock_until(deadline);
+  }
+  void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
+
+ private:
+  std::timed_mutex mutex_;
+};
+
 // Holds a mutex exclusively from construction to destruction.
+template <typename AnyMutex>
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
-  explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(*mutex) {
+  explicit MutexLock(AnyMutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(*mutex) {
     mutex_.Lock();
   }
   ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_.Unlock(); }
@@ -82,7 +85,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   MutexLock& operator=(const MutexLock&) = delete;
 
  private:
-  Mutex& mutex_;
+  AnyMutex& mutex_;
 };
 
 // Holds a mutex shared with other readers from construction to destruction.

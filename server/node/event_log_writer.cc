@@ -60,6 +60,7 @@ EventLogWriter::~EventLogWriter() {
     MutexLock lock(&mutex_);
     is_closing_ = true;
   }
+  changed_.Signal();
   thread_.join();
 }
 
@@ -69,6 +70,7 @@ void EventLogWriter::Record(TimePoint when, const scheduler::Event& event,
   if (is_over_) return;
   if (entries_.size() < kMaxEntries) {
     entries_.push_back({when, event, decided});
+    if (entries_.size() == 1) changed_.Signal();
     return;
   }
   is_over_ = true;
@@ -86,12 +88,9 @@ void EventLogWriter::Run() {
 
 std::vector<EventLogWriter::Entry> EventLogWriter::Take() {
   MutexLock lock(&mutex_);
-  // Not at every entry: many are written together.
-  mutex_.AwaitWithTimeout(absl::Condition(&is_closing_), kPause);
-  const auto has_work = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return is_closing_ || !entries_.empty();
-  };
-  mutex_.AwaitWithTimeout(absl::Condition(&has_work), absl::InfiniteDuration());
+  while (!is_closing_ && entries_.empty()) mutex_.WaitFor(changed_, absl::InfiniteDuration());
+  // Entries that follow soon are written together; only the end is signalled meanwhile.
+  if (!is_closing_) mutex_.WaitFor(changed_, kPause);
   return std::exchange(entries_, {});
 }
 

@@ -56,6 +56,7 @@ class EventLogWriter {
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;  // nothing is recorded any more
   bool is_closing_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::CondVar changed_;  // is_closing_ is set, or entries_ has the first entry
   std::thread thread_;
 };
 

@@ -13,8 +13,8 @@
 #include "proto/torpor/v1/transport.grpc.pb.h"
 #include "proto/wire/control_messages.h"
 #include "proto/wire/session_window.h"
-#include "tests/client_shim/device_base.h"
 #include "tests/client_shim/fake_executor.h"
+#include "tests/device_base.h"
 
 namespace torpor::testing {
 

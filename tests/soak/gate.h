@@ -13,9 +13,9 @@ class Gate {
  public:
   // Waits while the gate is closed.
   void Pass() {
-    mutex_.LockWhenWithTimeout(absl::Condition(&is_open_), absl::InfiniteDuration());
+    const MutexLock lock(&mutex_);
+    while (!is_open_) mutex_.WaitFor(opened_, absl::InfiniteDuration());
     ++passed_;
-    mutex_.Unlock();
   }
 
   void Close() {
@@ -25,6 +25,7 @@ class Gate {
   void Open() {
     const MutexLock lock(&mutex_);
     is_open_ = true;
+    opened_.SignalAll();
   }
   std::uint64_t passed() const {
     const MutexLock lock(&mutex_);
@@ -33,6 +34,7 @@ class Gate {
 
  private:
   mutable Mutex mutex_;
+  absl::CondVar opened_;
   bool is_open_ ABSL_GUARDED_BY(mutex_) = true;
   std::uint64_t passed_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -75,6 +75,7 @@ absl::Status PhysicalPool::AddChunk() {
       device_.driver().MemCreate(&handle, chunk_bytes_, &properties, 0), "cuMemCreate"));
   MutexLock lock(&mutex_);
   chunks_.Add(handle);
+  changed_.SignalAll();
   return absl::OkStatus();
 }
 
@@ -83,6 +84,7 @@ void PhysicalPool::GiveUp(const absl::Status& status) {
   spdlog::error("the pool has {} of {} bytes: {}; raise --driver-reserve",
                 chunks_.total() * chunk_bytes_, pool_bytes(), status.ToString());
   fill_status_ = status;
+  changed_.SignalAll();
 }
 
 void PhysicalPool::Fill() {
@@ -99,10 +101,9 @@ void PhysicalPool::Fill() {
 
 absl::StatusOr<std::vector<CUmemGenericAllocationHandle>> PhysicalPool::Take(std::size_t count) {
   MutexLock lock(&mutex_);
-  const auto is_decided = [this, count]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return chunks_.free() >= count || Available() < count;
-  };
-  mutex_.AwaitWithTimeout(absl::Condition(&is_decided), absl::InfiniteDuration());
+  while (chunks_.free() < count && Available() >= count) {
+    mutex_.WaitFor(changed_, absl::InfiniteDuration());
+  }
   std::vector<CUmemGenericAllocationHandle> taken;
   if (chunks_.Take(count, taken)) return taken;
   return absl::ResourceExhaustedError(absl::StrCat("the GPU has ", Available(), " free chunks of ",
@@ -112,6 +113,7 @@ absl::StatusOr<std::vector<CUmemGenericAllocationHandle>> PhysicalPool::Take(std
 void PhysicalPool::Return(std::span<const CUmemGenericAllocationHandle> chunks) {
   MutexLock lock(&mutex_);
   chunks_.Return(chunks);
+  changed_.SignalAll();
 }
 
 std::size_t PhysicalPool::Available() const {

@@ -64,6 +64,7 @@ class PhysicalPool {
   memory::HandlePool chunks_ ABSL_GUARDED_BY(mutex_);
   absl::Status fill_status_ ABSL_GUARDED_BY(mutex_);  // why there are fewer than planned_
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::CondVar changed_;  // chunks_ or fill_status_
   std::thread filler_;
 };
 

@@ -168,10 +168,7 @@ absl::Status Session::Drain(TimePoint deadline) {
 }
 
 absl::Status Session::AtRest(TimePoint deadline, const std::function<absl::Status()>& work) {
-  const auto always = +[](void*) { return true; };
-  const absl::Duration left = absl::FromChrono(deadline - SteadyClock().Now());
-  if (!run_mutex_.LockWhenWithTimeout(absl::Condition(always, static_cast<void*>(nullptr)), left)) {
-    run_mutex_.Unlock();
+  if (!run_mutex_.TryLockUntil(deadline)) {
     return absl::DeadlineExceededError("a batch still runs");
   }
   const CUresult drained = runner_->Drain(deadline);
@@ -190,11 +187,12 @@ absl::Status Session::Close(TimePoint deadline) {
     MutexLock lock(&stream_mutex_);
     closing_ = true;
     if (attached_) cancel_();
-    const auto detached = [this]()
-                              ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream_mutex_) { return !attached_; };
-    const absl::Duration left = absl::FromChrono(deadline - SteadyClock().Now());
-    if (!stream_mutex_.AwaitWithTimeout(absl::Condition(&detached), left)) {
-      return absl::DeadlineExceededError("the session's stream does not end");
+    while (attached_) {
+      const Duration left = deadline - SteadyClock().Now();
+      if (left <= Duration::zero()) {
+        return absl::DeadlineExceededError("the session's stream does not end");
+      }
+      stream_mutex_.WaitFor(detached_, absl::FromChrono(left));
     }
   }
   TORPOR_RETURN_IF_ERROR(Drain(deadline));
@@ -237,6 +235,7 @@ void Session::Detach() {
   MutexLock lock(&stream_mutex_);
   attached_ = false;
   cancel_ = nullptr;
+  detached_.SignalAll();
 }
 
 absl::Status Session::RunFrame(std::span<const std::uint8_t> frame, ReplySink& replies) {

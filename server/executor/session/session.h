@@ -153,10 +153,11 @@ class Session {
   Mutex stream_mutex_;
   bool attached_ ABSL_GUARDED_BY(stream_mutex_) = false;
   bool closing_ ABSL_GUARDED_BY(stream_mutex_) = false;
+  absl::CondVar detached_;                                       // attached_ is false again
   std::function<void()> cancel_ ABSL_GUARDED_BY(stream_mutex_);  // while attached
 
   // Held while a batch runs.
-  Mutex run_mutex_;
+  TimedMutex run_mutex_;
   std::unique_ptr<BatchRunner> runner_ ABSL_GUARDED_BY(run_mutex_);
   bool is_fresh_ ABSL_GUARDED_BY(run_mutex_) = true;  // no batch has reached runner_ yet
 };

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "base/mutex.h"
 #include "tools/torporctl/admin_requests.h"
 #include "tools/torporctl/explanation.h"
 #include "tools/torporctl/function_settings.h"
@@ -38,16 +39,19 @@ class AdminServerTest : public ::testing::Test {
         config_, {.snapshot = [this] { return node_; },
                   .administer =
                       [this](const AdminRequest& request) {
+                        const MutexLock lock(&mutex_);
                         requests_.push_back(request);
                         return answer_;
                       },
                   .change =
                       [this](const std::string& function, std::span<const SettingText> changes) {
                         EXPECT_EQ(function, "digits");
+                        const MutexLock lock(&mutex_);
                         changes_.assign(changes.begin(), changes.end());
                         return answer_;
                       },
                   .explain = [this](const std::string& request_id) -> absl::StatusOr<RequestTrace> {
+                    const MutexLock lock(&mutex_);
                     if (trace_.id == request_id) return trace_;
                     return absl::NotFoundError("no request");
                   },
@@ -57,13 +61,33 @@ class AdminServerTest : public ::testing::Test {
     server_ = *std::move(server);
   }
 
+  // Changes and reads what the server's threads use, once the server runs.
+  void SetAnswer(const absl::Status& answer) {
+    const MutexLock lock(&mutex_);
+    answer_ = answer;
+  }
+  void SetSource(SwapSource source) {
+    const MutexLock lock(&mutex_);
+    trace_.placement.source = source;
+  }
+  std::vector<AdminRequest> requests() {
+    const MutexLock lock(&mutex_);
+    return requests_;
+  }
+  std::vector<SettingText> changes() {
+    const MutexLock lock(&mutex_);
+    return changes_;
+  }
+
   std::filesystem::path folder_;
   Config config_;
   NodeSnapshot node_;
+  Mutex mutex_;  // guards the members below while the server runs
   std::vector<AdminRequest> requests_;
   std::vector<SettingText> changes_;
   absl::Status answer_;
   RequestTrace trace_;
+
   std::unique_ptr<AdminServer> server_;
 };
 
@@ -144,18 +168,20 @@ TEST_F(AdminServerTest, AdministratorsRequestsArriveAndAreAnswered) {
   EXPECT_TRUE(torporctl::Evict(config_.admin_socket, "digits").ok());
   EXPECT_TRUE(torporctl::Pin(config_.admin_socket, "digits", true).ok());
   EXPECT_TRUE(torporctl::Pin(config_.admin_socket, "digits", false).ok());
-  answer_ = absl::FailedPreconditionError("it is in use");
-  EXPECT_EQ(torporctl::Checkpoint(config_.admin_socket, "digits"), answer_);
+  const absl::Status in_use = absl::FailedPreconditionError("it is in use");
+  SetAnswer(in_use);
+  EXPECT_EQ(torporctl::Checkpoint(config_.admin_socket, "digits"), in_use);
   std::vector<AdminRequest::Kind> kinds;
-  for (const AdminRequest& request : requests_) {
+  const std::vector<AdminRequest> requests = this->requests();
+  for (const AdminRequest& request : requests) {
     EXPECT_EQ(request.function, "digits");
     kinds.push_back(request.kind);
   }
   using Kind = AdminRequest::Kind;
   EXPECT_THAT(kinds, ElementsAre(Kind::kLoad, Kind::kLoad, Kind::kEvict, Kind::kPin, Kind::kUnpin,
                                  Kind::kCheckpoint));
-  EXPECT_EQ(requests_.at(0).gpu, GpuIndex{1});
-  EXPECT_FALSE(requests_.at(1).gpu.has_value());
+  EXPECT_EQ(requests.at(0).gpu, GpuIndex{1});
+  EXPECT_FALSE(requests.at(1).gpu.has_value());
 }
 
 TEST_F(AdminServerTest, SettingsArriveAsTheyWereWritten) {
@@ -163,9 +189,12 @@ TEST_F(AdminServerTest, SettingsArriveAsTheyWereWritten) {
   EXPECT_TRUE(torporctl::SetFunction(config_.admin_socket, "digits",
                                      {{"deadline", "80ms"}, {"priority", "2"}})
                   .ok());
-  EXPECT_THAT(changes_, ElementsAre(SettingText("deadline", "80ms"), SettingText("priority", "2")));
-  answer_ = absl::InvalidArgumentError("deadline: 0s is no time; use more than 0");
-  EXPECT_EQ(torporctl::SetFunction(config_.admin_socket, "digits", {{"deadline", "0s"}}), answer_);
+  EXPECT_THAT(changes(),
+              ElementsAre(SettingText("deadline", "80ms"), SettingText("priority", "2")));
+  const absl::Status no_time =
+      absl::InvalidArgumentError("deadline: 0s is no time; use more than 0");
+  SetAnswer(no_time);
+  EXPECT_EQ(torporctl::SetFunction(config_.admin_socket, "digits", {{"deadline", "0s"}}), no_time);
 }
 
 TEST_F(AdminServerTest, TheNodeCountsWhoComplies) {
@@ -249,10 +278,13 @@ TEST_F(AdminServerTest, WhereAnImageReallyCameFromIsSaid) {
     return torporctl::ExplanationText(explanation.value_or(v1::Explanation()));
   };
   EXPECT_THAT(text(), HasSubstr("GPU        1, from GPU 0\n"));
-  trace_.placement.source = SwapSource::kHost;
+  SetSource(SwapSource::kHost);
   EXPECT_THAT(text(),
               HasSubstr("GPU        1, from the host, since GPU 0 could not give its image\n"));
-  trace_.joined = trace_.decided;
+  {
+    const MutexLock lock(&mutex_);
+    trace_.joined = trace_.decided;
+  }
   EXPECT_THAT(text(), HasSubstr("GPU        1, where its function ran already\n"));
 }
 
@@ -262,7 +294,10 @@ TEST_F(AdminServerTest, HowARequestEndedIsSaid) {
   trace_.ended = trace_.as_of = TimePoint(milliseconds(9));
   StartServer();
   const auto text = [this](scheduler::Ending ending) {
-    trace_.ending = ending;
+    {
+      const MutexLock lock(&mutex_);
+      trace_.ending = ending;
+    }
     const auto explanation = torporctl::FetchExplanation(config_.admin_socket, "r1");
     return torporctl::ExplanationText(explanation.value_or(v1::Explanation()));
   };

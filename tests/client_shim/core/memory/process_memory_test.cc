@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/client_shim/device_base.h"
 #include "tests/client_shim/fake_daemon_port.h"
+#include "tests/device_base.h"
 
 namespace torpor::shim {
 namespace {
 
-constexpr ClientCore::MemoryHandle kHandle{9, testing::kTestDeviceBase, {1, 2, 3}};
+constexpr ClientCore::MemoryHandle kHandle{9, kTestDeviceBase, {1, 2, 3}};
 constexpr std::uint64_t kBytes = 4096;
 
 class ProcessMemoryTest : public ::testing::Test {

@@ -13,6 +13,7 @@
 
 #include "base/status_macros.h"
 #include "server/executor/image/mapped_backing.h"
+#include "tests/device_base.h"
 #include "tests/server/executor/image/fake_image.h"
 #include "tests/server/executor/image/in_order.h"
 
@@ -76,7 +77,7 @@ struct Gpu {
   Gpu(const CudaDriver& driver, int index)
       : device(*Device::Open(driver, index)),
         pool(*PhysicalPool::Create(*device, 2 * kImage, kChunk)) {
-    const std::uint64_t base = 0x2000'0000'0000 + static_cast<std::uint64_t>(index) * kGiB;
+    const std::uint64_t base = kTestDeviceBase + static_cast<std::uint64_t>(index) * kGiB;
     ImageFiles files = NewImageFiles(kImage);
     std::fill_n(files.image.data(), kImage, static_cast<std::uint8_t>(index + 1));
     image = std::make_unique<DeviceImage>(

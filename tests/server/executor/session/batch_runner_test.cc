@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+#include <thread>
+
 #include "tests/server/executor/session/batch_test.h"
 
 namespace torpor::executor {
@@ -325,6 +328,26 @@ TEST_F(BatchRunnerTest, ALeaseThatDoesNotComeToRestTimesOut) {
   ASSERT_TRUE(s_.Run(BatchBuilder().Add(Launch(value)).Frame(kLease)).ok());
   EXPECT_TRUE(absl::IsDeadlineExceeded(s_.session->EndLease({kLease}, SteadyClock().Now())));
   s_.cuda.Release();
+}
+
+// Holds up the batch that sends a reply.
+struct HeldReplies final : ReplySink {
+  void Send(std::span<const std::uint8_t>) override {
+    reached.set_value();
+    released.get_future().wait();
+  }
+  std::promise<void> reached;
+  std::promise<void> released;
+};
+
+TEST_F(BatchRunnerTest, ALeaseWhoseBatchStillRunsTimesOut) {
+  HeldReplies replies;
+  const auto frame = BatchBuilder().Add(wire::DeviceSynchronize{}).Frame(kLease);
+  std::thread client([&] { EXPECT_TRUE(s_.session->RunFrame(frame, replies).ok()); });
+  replies.reached.get_future().wait();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(s_.session->EndLease({kLease}, SteadyClock().Now())));
+  replies.released.set_value();
+  client.join();
 }
 
 TEST_F(BatchRunnerTest, OneStreamAtATimeAndOnlyWithTheKey) {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace torpor::testing {
+namespace torpor {
 
 // Where tests place device addresses: as torpord does, or, under ThreadSanitizer, which keeps that
 // range for itself, lower.
@@ -12,4 +12,4 @@ inline constexpr std::uint64_t kTestDeviceBase = 0x10'0000'0000;
 inline constexpr std::uint64_t kTestDeviceBase = 0x2000'0000'0000;
 #endif
 
-}  // namespace torpor::testing
+}  // namespace torpor
