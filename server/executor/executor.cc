@@ -112,10 +112,12 @@ v1::ExecutorMessage Registration(const ExecutorSettings& settings, const Device&
   registration.set_socket_path(settings.socket);
   registration.set_peer_socket_path(PeerSocket(settings));
   // Memory shared with another GPU must lie at the client's own addresses.
-  if (settings.device.address_mode == AddressMode::kMap) {
+  if (settings.device.address_mode == AddressMode::kMap && pool.can_export()) {
     for (const int peer : device.ReachablePeers()) registration.add_peers(peer);
   }
-  for (const int peer : swap.sources) registration.add_image_sources(peer);
+  if (pool.can_export()) {
+    for (const int peer : swap.sources) registration.add_image_sources(peer);
+  }
   const DeviceProperties& properties = device.properties();
   v1::DeviceDescription& description = *registration.mutable_device();
   description.set_name(properties.name);

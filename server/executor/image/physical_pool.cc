@@ -7,23 +7,51 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "server/executor/gpu/device_mapping.h"
 
 namespace torpor::executor {
 namespace {
 
-CUmemAllocationProp HandleProperties(const Device& device) {
+CUmemAllocationProp HandleProperties(const Device& device, bool can_export) {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location = device.location();
   // Allows sharing with executors of other GPUs that a function uses at the same time.
-  if (device.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) != 0) {
-    properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-  }
+  if (can_export) properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   return properties;
 }
 
+absl::StatusOr<CUmemGenericAllocationHandle> CreateChunk(const Device& device, Bytes bytes,
+                                                         bool can_export) {
+  const CUmemAllocationProp properties = HandleProperties(device, can_export);
+  CUmemGenericAllocationHandle handle = 0;
+  TORPOR_RETURN_IF_ERROR(
+      device.Status(device.driver().MemCreate(&handle, bytes, &properties, 0), "cuMemCreate"));
+  return handle;
+}
+
+// Creates and exports a chunk that other processes could map.
+absl::Status TryExport(const Device& device, Bytes chunk_bytes) {
+  TORPOR_ASSIGN_OR_RETURN(const CUmemGenericAllocationHandle handle,
+                          CreateChunk(device, chunk_bytes, true));
+  const absl::StatusOr<UniqueFd> exported = ExportMemory(device, handle);
+  device.driver().MemRelease(handle);
+  return exported.status();
+}
+
+bool CanExport(const Device& device, Bytes chunk_bytes) {
+  if (device.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) == 0) {
+    return false;
+  }
+  const absl::Status tried = TryExport(device, chunk_bytes);
+  if (!tried.ok()) {
+    spdlog::warn("GPU memory cannot be shared with other GPUs' executors: {}", tried.ToString());
+  }
+  return tried.ok();
+}
+
 absl::Status CheckSizes(const Device& device, Bytes pool_bytes, Bytes chunk_bytes) {
-  const CUmemAllocationProp properties = HandleProperties(device);
+  const CUmemAllocationProp properties = HandleProperties(device, false);
   std::size_t granularity = 0;
   TORPOR_RETURN_IF_ERROR(
       device.Status(device.driver().MemGetAllocationGranularity(&granularity, &properties,
@@ -49,7 +77,8 @@ absl::StatusOr<std::unique_ptr<PhysicalPool>> PhysicalPool::Create(const Device&
                                                                    Bytes chunk_bytes) {
   TORPOR_RETURN_IF_ERROR(CheckSizes(device, pool_bytes, chunk_bytes));
   std::unique_ptr<PhysicalPool> pool(
-      new PhysicalPool(device, pool_bytes / chunk_bytes, chunk_bytes));
+      new PhysicalPool(device, pool_bytes / chunk_bytes, chunk_bytes,
+                       CanExport(device, chunk_bytes)));
   TORPOR_RETURN_IF_ERROR(pool->AddChunk());
   pool->filler_ = std::thread([raw = pool.get()] { raw->Fill(); });
   return pool;
@@ -69,10 +98,8 @@ PhysicalPool::~PhysicalPool() {
 }
 
 absl::Status PhysicalPool::AddChunk() {
-  const CUmemAllocationProp properties = HandleProperties(device_);
-  CUmemGenericAllocationHandle handle = 0;
-  TORPOR_RETURN_IF_ERROR(device_.Status(
-      device_.driver().MemCreate(&handle, chunk_bytes_, &properties, 0), "cuMemCreate"));
+  TORPOR_ASSIGN_OR_RETURN(const CUmemGenericAllocationHandle handle,
+                          CreateChunk(device_, chunk_bytes_, can_export_));
   MutexLock lock(&mutex_);
   chunks_.Add(handle);
   changed_.SignalAll();

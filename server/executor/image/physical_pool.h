@@ -19,7 +19,7 @@ namespace torpor::executor {
 // All GPU memory that images may occupy, as physical handles of one size: chunks. A thread of the
 // pool creates the chunks in the background, because a driver takes about 0.2 ms for each: 13 s for
 // a large GPU in chunks of 2 MiB, of which the first images need only a few. A taken chunk still
-// holds the bytes of its last user; the taker clears them. Thread-safe.
+// holds the bytes of its last user, a new one any bytes; the taker clears them. Thread-safe.
 class PhysicalPool {
  public:
   // `chunk_bytes` is a multiple of the driver's granularity; `pool_bytes` is rounded down to
@@ -34,6 +34,9 @@ class PhysicalPool {
 
   Bytes pool_bytes() const { return planned_ * chunk_bytes_; }
   Bytes chunk_bytes() const { return chunk_bytes_; }
+  // Whether other processes can map chunks: found out with the first chunk, since some sandboxes
+  // refuse what the driver's attribute promises.
+  bool can_export() const { return can_export_; }
 
   // Takes `count` chunks; waits only for chunks that are still being created. ResourceExhausted if
   // the GPU has fewer free.
@@ -46,8 +49,8 @@ class PhysicalPool {
   Bytes free_bytes() const;
 
  private:
-  PhysicalPool(const Device& device, std::size_t chunks, Bytes chunk_bytes)
-      : device_(device), chunk_bytes_(chunk_bytes), planned_(chunks) {}
+  PhysicalPool(const Device& device, std::size_t chunks, Bytes chunk_bytes, bool can_export)
+      : device_(device), chunk_bytes_(chunk_bytes), planned_(chunks), can_export_(can_export) {}
 
   // Creates chunks until all are there, the driver fails or the pool is destroyed; on filler_.
   void Fill();
@@ -59,6 +62,7 @@ class PhysicalPool {
   const Device& device_;
   const Bytes chunk_bytes_;
   const std::size_t planned_;  // chunks that there will be unless the driver fails
+  const bool can_export_;
 
   mutable Mutex mutex_;
   memory::HandlePool chunks_ ABSL_GUARDED_BY(mutex_);

@@ -80,10 +80,12 @@ struct FakeDriverFunctions {
     std::lock_guard lock(chunk_mutex);
     close(fake->chunk_files_.at(handle));
     fake->chunk_files_.erase(handle);
+    ++fake->chunks_left_;
     return CUDA_SUCCESS;
   }
   static CUresult Export(void* target, CUmemGenericAllocationHandle handle,
                          CUmemAllocationHandleType, unsigned long long) {
+    if (fake->refuse_exports_) return CUDA_ERROR_NOT_SUPPORTED;
     std::lock_guard lock(chunk_mutex);
     *static_cast<int*>(target) = dup(fake->chunk_files_.at(handle));
     return Ok();

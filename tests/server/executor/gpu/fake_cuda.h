@@ -59,6 +59,8 @@ class FakeCuda {
 
   // Launches do nothing from now on.
   void IgnoreLaunches() { ignore_launches_ = true; }
+  // No memory can be shared with other processes.
+  void RefuseExports() { refuse_exports_ = true; }
   // Limits can no longer be set.
   void FixLimits() { limits_are_fixed_ = true; }
   std::size_t limit(CUlimit which) const { return limits_.at(which); }
@@ -104,6 +106,7 @@ class FakeCuda {
 
   std::map<CUlimit, std::size_t> limits_;
   bool limits_are_fixed_ = false;
+  bool refuse_exports_ = false;
 
   struct Event {
     std::uint64_t recorded = 0;   // times that a record was enqueued

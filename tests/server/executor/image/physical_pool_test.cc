@@ -40,6 +40,16 @@ TEST_F(PhysicalPoolTest, ChunksMayBeOfAnySizeThatTheDriverGives) {
   }
 }
 
+TEST_F(PhysicalPoolTest, MemoryThatCannotBeSharedServesThisGpu) {
+  EXPECT_TRUE((*PhysicalPool::Create(*device_, kChunk, kChunk))->can_export());
+  cuda_.RefuseExports();
+  const auto pool = *PhysicalPool::Create(*device_, 2 * kChunk, kChunk);
+  EXPECT_FALSE(pool->can_export());
+  const auto all = pool->Take(2);
+  ASSERT_TRUE(all.ok());
+  pool->Return(*all);
+}
+
 TEST_F(PhysicalPoolTest, RefusesSizesThatDoNotFit) {
   EXPECT_TRUE(
       absl::IsInvalidArgument(PhysicalPool::Create(*device_, 4 * kChunk, 3 * kChunk / 2).status()));
