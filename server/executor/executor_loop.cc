@@ -192,7 +192,7 @@ std::optional<ExitStatus> ExecutorLoop::OnResult(const OperationOutcome& result)
         {result.session, cuda_api::CallFailed(error, std::string(result.status.message()))});
   }
   if (MayBeSticky(error)) {
-    if (const std::optional<ExitStatus> lost = Watch()) return lost;
+    if (const std::optional<ExitStatus> lost = Watch(result.session)) return lost;
   }
   return EndIfShutDown();
 }
@@ -289,13 +289,13 @@ std::optional<ExitStatus> ExecutorLoop::OnConsolidated(const Consolidated& step)
 
 // A driver may tell a fault only to calls with work, so the stream gets some. Nothing else uses the
 // stream: whatever its error, the context is lost.
-std::optional<ExitStatus> ExecutorLoop::Watch() {
+std::optional<ExitStatus> ExecutorLoop::Watch(SessionId suspect) {
   const CudaDriver& driver = environment_.session.device.driver();
   CUresult result = driver.StreamQuery(watch_stream_);
   if (result == CUDA_SUCCESS) result = driver.EventRecord(watch_event_, watch_stream_);
   if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) return std::nullopt;
   const absl::Status status = environment_.session.device.Status(result, "a kernel failed");
-  return OnLost({{}, cuda_api::CallFailed(result, std::string(status.message()))});
+  return OnLost({suspect, cuda_api::CallFailed(result, std::string(status.message()))});
 }
 
 }  // namespace torpor::executor

@@ -104,8 +104,9 @@ class ExecutorLoop final : public SessionListener {
   std::optional<ExitStatus> OnConsolidated(const Consolidated& step);
   // Runs when no message came in time: watches active sessions, or starts a step of consolidation.
   std::optional<ExitStatus> OnSilence();
-  // Asks the driver whether the context is intact.
-  std::optional<ExitStatus> Watch();
+  // Asks the driver whether the context is intact; if not, `suspect` is to blame, or without one
+  // the session that holds a lease.
+  std::optional<ExitStatus> Watch(SessionId suspect = {});
   // Returns kShutdown, after answering the shutdown, if torpord asked for a shutdown and no work
   // runs.
   std::optional<ExitStatus> EndIfShutDown();

@@ -180,8 +180,9 @@ class IdleMemory final : public ImageMemory {
   Record& record_;
 };
 
-// What the watch of the context finds.
+// What the watch of the context finds: by asking, and by giving work.
 std::atomic<CUresult> watched = CUDA_SUCCESS;
+std::atomic<CUresult> recorded = CUDA_SUCCESS;
 std::atomic<int> watches = 0;
 
 // The loop's threads use streams at the same time, which FakeCuda does not allow.
@@ -196,6 +197,12 @@ CudaDriver WithIdleStreams(CudaDriver driver) {
     watches.notify_all();
     return watched.load();
   };
+  driver.EventCreate = [](CUevent* event, unsigned) {
+    *event = reinterpret_cast<CUevent>(&recorded);
+    return CUDA_SUCCESS;
+  };
+  driver.EventDestroy = [](CUevent) { return CUDA_SUCCESS; };
+  driver.EventRecord = [](CUevent, CUstream) { return recorded.load(); };
   return driver;
 }
 
@@ -208,7 +215,7 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
         store_(testing::TempDir()),
         modules_(*device_, store_),
         loop_({Environment(), registry_, directory_, "", kPatience, {}}, *this, clock_) {
-    watched = CUDA_SUCCESS;
+    watched = recorded = CUDA_SUCCESS;
     for (const std::uint64_t number : {1, 2, 3}) {
       const SessionIdentity identity = MakeIdentity(number);
       auto memory = *SessionMemory::Open(*device_, memory_, hasher_, identity,
@@ -464,6 +471,30 @@ TEST_F(ExecutorLoopTest, ALostContextIsNoticedUnderALeaseAndIsItsHoldersFault) {
   watched = CUDA_ERROR_ILLEGAL_ADDRESS;
   EXPECT_EQ(End(), ExitStatus::kContextLost);
   EXPECT_EQ(record_.noted().back(), "lost by 3");
+}
+
+TEST_F(ExecutorLoopTest, AFaultThatOnlyWorkMeetsIsNoticed) {
+  BeginLease(3);
+  recorded = CUDA_ERROR_ILLEGAL_ADDRESS;
+  EXPECT_EQ(End(), ExitStatus::kContextLost);
+  EXPECT_EQ(record_.noted().back(), "lost by 3");
+}
+
+TEST_F(ExecutorLoopTest, AnErrorOfTheIdleWatchIsTheContextsWhateverItsCode) {
+  BeginLease(3);
+  watched = CUDA_ERROR_SYSTEM_NOT_READY;
+  EXPECT_EQ(End(), ExitStatus::kContextLost);
+}
+
+TEST_F(ExecutorLoopTest, AnErrorThatMayMeanTheLossOfTheContextIsLookedInto) {
+  memory_.result = CUDA_ERROR_UNKNOWN;
+  ASSERT_TRUE(record_.Await(PostWork(2)));
+  const std::string second = PostWork(2);
+  EXPECT_TRUE(record_.Await(second)) << "the context is intact";
+  recorded = CUDA_ERROR_UNKNOWN;
+  PostWork(2);
+  EXPECT_EQ(End(), ExitStatus::kContextLost);
+  EXPECT_EQ(record_.noted().back(), "lost by 2");
 }
 
 TEST_F(ExecutorLoopTest, TheLossOfTheContextIsToldWithTheDriversWords) {
