@@ -78,7 +78,7 @@ CUresult CUDAAPI cuModuleLoadDataEx(CUmodule* module, const void* code, unsigned
     const CostedCall cost = CostOfModule(context.device());
     JitLog log(count, options, values);
     DriverDevice& device = context.device();
-    const Bytes bytes = device.strict().memory_overheads ? ModuleBytes(code) : 0;
+    const torpor::Bytes bytes = device.strict().memory_overheads ? ModuleBytes(code) : 0;
     auto memory = TakenMemory::Take(device.budget(), bytes);
     if (!memory) return CUDA_ERROR_OUT_OF_MEMORY;
     auto loaded = LoadProgram(code, device);

@@ -2,8 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <string>
 
 namespace torpor::emulator {
 namespace {
@@ -42,6 +46,20 @@ TEST(EnvironmentTest, CountMemoryAndCapabilityMakeANode) {
   EXPECT_EQ(node->gpus[0].place, 2U);
   EXPECT_EQ(node->gpus[0].memory, 64 * kMiB);
   EXPECT_EQ(node->gpus[0].compute_capability, 75U);
+}
+
+TEST(EnvironmentTest, StrictnessHoldsWhereNoFileSays) {
+  const std::string path = testing::TempDir() + "strict-" + std::to_string(getpid()) + ".yaml";
+  std::ofstream(path) << "version: v1\nstrict: {costs: true}\ngpus: [{memory: 1GiB}]\n";
+  setenv("TORPOR_EMULATOR_STRICT", "true", 1);
+  EXPECT_EQ(NodeFromEnvironment()->topology.strict, Strictness::All());
+  setenv("TORPOR_EMULATOR_TOPOLOGY", path.c_str(), 1);
+  EXPECT_EQ(NodeFromEnvironment()->topology.strict, (Strictness{.costs = true}));
+  std::ofstream(path) << "version: v1\ngpus: [{memory: 1GiB}]\n";
+  EXPECT_EQ(NodeFromEnvironment()->topology.strict, Strictness::All());
+  setenv("TORPOR_EMULATOR_STRICT", "somewhat", 1);
+  EXPECT_THAT(NodeFromEnvironment().failure().message, HasSubstr("TORPOR_EMULATOR_STRICT"));
+  std::remove(path.c_str());
 }
 
 TEST(EnvironmentTest, BadValuesAreNamed) {

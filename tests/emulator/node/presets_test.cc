@@ -37,5 +37,16 @@ TEST(PresetsTest, ThePapersNode) {
   EXPECT_EQ(topology.nvlinks.Between(0, 1), 1U);
 }
 
+TEST(PresetsTest, TheNodesOfTheH200AreStrict) {
+  for (const char* const name : {"h200-1gpu", "h200-8gpu"}) {
+    const Topology topology = Read(std::string(TORPOR_TOPOLOGY_DIR "/") + name + ".yaml");
+    EXPECT_EQ(topology.strict, Strictness::All()) << name;
+    EXPECT_EQ(topology.costs.ContextMemory(topology.gpus.front().memory), 550 * kMiB);
+    EXPECT_EQ(topology.gpus.front().pcie_gbps, 55);
+    EXPECT_EQ(topology.gpus.front().compute_capability, 90U);
+  }
+  EXPECT_EQ(Read(TORPOR_TOPOLOGY_DIR "/h200-8gpu.yaml").nvlinks.Between(0, 7), 18U);
+}
+
 }  // namespace
 }  // namespace torpor::emulator
