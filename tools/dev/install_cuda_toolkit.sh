@@ -2,7 +2,8 @@
 # usage: install_cuda_toolkit.sh [--all]
 # Where no CUDA toolkit is installed, puts the parts of one that Torpor is built with into
 # ~/.cache/torpor/cuda-13.0 (or $TORPOR_CUDA_HOME), from NVIDIA's packages on PyPI: nvcc, the headers,
-# cuBLAS and cuDNN; with --all NVRTC, too, without which its replacement and tests are left out. Needs no driver and no GPU. The packages' licence is NVIDIA's, not Torpor's.
+# cuBLAS and cuDNN; with --all NVRTC, too, without which its replacement and tests are left out. Needs
+# no driver and no GPU. The packages' licence is NVIDIA's, not Torpor's.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 home=${TORPOR_CUDA_HOME:-$HOME/.cache/torpor/cuda-13.0}
