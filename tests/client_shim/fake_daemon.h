@@ -78,7 +78,7 @@ class FakeDaemon final : public v1::Control::Service {
   // The device addresses of a secondary session for device 0, if there were one; other devices
   // follow.
   static constexpr std::uint64_t kSecondaryBase = kDeviceBase + 0x20'0000'0000;
-  // Another session's device addresses, and what it shares at their begin.
+  // Device addresses of a second session, and the memory shared at their begin.
   static constexpr std::uint64_t kForeignBase = kDeviceBase + 0x10'0000'0000;
   static constexpr std::uint64_t kForeignBytes = 4096;
 

@@ -81,7 +81,7 @@ TEST(LatestStartQueueTest, ServesLastWhoIsBeyondRescue) {
   EXPECT_THAT(node.First(5), ElementsAre(1, 2));
 }
 
-// Functions 1 to 4, the odd ones of one tenant and the even ones of another.
+// Functions 1 to 4: odd numbers belong to one tenant, even numbers to another.
 void AddFunctionsOfTwoTenants(WaitingNode& node) {
   for (std::uint64_t id = 1; id <= 4; ++id) {
     node.AddFunction(id);
@@ -200,7 +200,7 @@ TEST(SharedQueueTest, WhatIsUnderWayCountsAsUse) {
   }
   EXPECT_THAT(node.First(1), ElementsAre(1));
   node.Serve(1, At(seconds(5)));
-  // Two GPUs at one moment are not one tenant's.
+  // Requests on two GPUs at one moment belong to two tenants.
   EXPECT_THAT(node.First(1, At(seconds(5))), ElementsAre(3));
   node.Serve(3, At(seconds(5)));
   node.Release(3, At(seconds(6)));

@@ -7,8 +7,7 @@
 
 namespace torpor::soak {
 
-// What every request passes before it is sent: lets it through, unless the gate is closed, and
-// counts it. Thread-safe.
+// Lets requests through while open, and counts them. Thread-safe.
 class Gate {
  public:
   // Waits while the gate is closed.

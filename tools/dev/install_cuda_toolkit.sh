@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # usage: install_cuda_toolkit.sh [--all]
 # Where no CUDA toolkit is installed, puts the parts of one that Torpor is built with into
-# ~/.cache/torpor/cuda-13.0 (or $TORPOR_CUDA_HOME), from NVIDIA's packages on PyPI: nvcc, the headers
-# and cuBLAS; with --all NVRTC and cuDNN, too, without which their replacements and tests are left
-# out. Needs no driver and no GPU. The packages' licence is NVIDIA's, not Torpor's.
+# ~/.cache/torpor/cuda-13.0 (or $TORPOR_CUDA_HOME), from NVIDIA's packages on PyPI: nvcc, the headers,
+# cuBLAS and cuDNN; with --all NVRTC, too, without which its replacement and tests are left out. Needs
+# no driver and no GPU. The packages' licence is NVIDIA's, not Torpor's.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 home=${TORPOR_CUDA_HOME:-$HOME/.cache/torpor/cuda-13.0}
@@ -14,9 +14,10 @@ fi
 
 packages=(nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88
           nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85 nvidia-cuda-culibos==13.0.85
-          nvidia-cuda-profiler-api==13.0.85 nvidia-cublas==13.1.0.3)
+          nvidia-cuda-profiler-api==13.0.85 nvidia-cublas==13.1.0.3
+          nvidia-cudnn-cu13==9.19.0.56)
 if [ "${1:-}" = --all ]; then
-  packages+=(nvidia-cuda-nvrtc==13.0.88 nvidia-cudnn-cu13==9.19.0.56)
+  packages+=(nvidia-cuda-nvrtc==13.0.88)
 fi
 
 mkdir -p "$home/packages"

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/controller/memory/file_pages.h"
+#include "server/controller/memory/memory_limits.h"
 #include "server/controller/memory/memory_reply.h"
 #include "server/controller/model/cuda_errors.h"
 #include "server/controller/model/extents.h"

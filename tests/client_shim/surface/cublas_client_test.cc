@@ -336,7 +336,7 @@ TEST_F(CublasClientTest, CallsGoToTheDeviceThatTheHandleWasCreatedOn) {
   EXPECT_EQ(cublasSscal(other, 4, &alpha_, Device<float>(0), 1), CUBLAS_STATUS_SUCCESS);
   EXPECT_TRUE(core_.sent.empty());
   EXPECT_EQ(second.sent.size(), 1u);
-  // A stream of one device is none of the other's.
+  // A stream belongs to its own device only.
   const std::uint64_t stream = core_.MintHandle(HandleKind::kStream);
   core_.live.insert(stream);
   const auto program_stream = reinterpret_cast<cudaStream_t>(stream);

@@ -46,8 +46,8 @@ cublasStatus_t FakeSgetrsBatched(cublasHandle_t handle, cublasOperation_t, int n
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// One session with one handle and kBytes of memory at kBase, which the GPU sees where it is in
-// this process.
+// A session with a single handle and kBytes of memory at kBase; the GPU's addresses are the
+// process's own.
 class OneSession : public FakeCublasHandler {
  public:
   OneSession() {

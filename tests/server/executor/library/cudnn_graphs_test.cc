@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kWorkspaceBytes = 4096;
 
-// A library whose descriptors are our own (nvidia/cudnn): what it was asked and answers.
+// Records the requests to a library with our own descriptors (nvidia/cudnn), and its answers.
 struct Library {
   int heuristics = 0;
   std::vector<DnnEngineConfig> planned;

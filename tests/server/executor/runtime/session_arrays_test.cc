@@ -129,7 +129,7 @@ TEST_F(SessionArraysTest, TexelsAreInTheImageWhileTheSessionIsElsewhere) {
   EXPECT_EQ(std::vector<std::uint8_t>(Memory(4096), Memory(4096) + kArrayBytes), before);
 }
 
-// Each level, in every one of its slices, has a value of its own.
+// The test gives each level its own value, in every slice.
 TEST_F(SessionArraysTest, EveryLevelAndLayerGoesAlong) {
   wire::ArrayCreate layered = Create();
   layered.depth = 3;
