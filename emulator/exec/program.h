@@ -23,7 +23,7 @@ struct KernelParameter {
 
 struct KernelInfo {
   std::string name;
-  std::vector<KernelParameter> parameters;
+  std::vector<KernelParameter> parameters = {};
   std::uint32_t parameter_bytes = 0;
   Bytes static_shared_bytes = 0;
   Bytes local_bytes = 0;

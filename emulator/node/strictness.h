@@ -20,7 +20,8 @@ enum class AddressHints { kHonoured, kElsewhere, kRefused };
 // default the driver forgives.
 struct Strictness {
   bool host_registrations = false;        // a copy's host memory is one registration, or none
-  std::optional<AddressHints> addresses;  // if set, new memory also has other bytes than zeros
+  // If set, new memory also has other bytes than zeros.
+  std::optional<AddressHints> addresses = std::nullopt;
   bool hidden_faults = false;             // an idle stream reveals no fault of another stream
   bool memory_overheads = false;  // contexts, code, handles and stacks take memory; limits freeze
   bool log_failures = false;      // every failing call goes to the log callbacks

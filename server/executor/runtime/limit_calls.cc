@@ -45,9 +45,13 @@ CallStatus LimitCalls::DeviceSetLimit(const wire::DeviceSetLimit& command) {
 CallStatus LimitCalls::DeviceGetLimit(const wire::DeviceGetLimit& command,
                                       wire::DeviceGetLimitResult& result) {
   if (command.limit >= CU_LIMIT_MAX) return UnknownLimit(command.limit);
+  const auto limit = static_cast<CUlimit>(command.limit);
+  std::size_t shared = 0;  // of all functions; asked for the sake of a lost context's error
+  if (const CUresult read = device_.driver().CtxGetLimit(&shared, limit); read != CUDA_SUCCESS) {
+    return ToCallStatus(device_.driver(), read, "cudaDeviceGetLimit");
+  }
   const auto own = limits_.find(command.limit);
-  result.value = own != limits_.end() ? own->second
-                                      : device_.default_limit(static_cast<CUlimit>(command.limit));
+  result.value = own != limits_.end() ? own->second : device_.default_limit(limit);
   return {};
 }
 

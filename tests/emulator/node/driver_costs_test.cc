@@ -7,19 +7,19 @@
 namespace torpor::emulator {
 namespace {
 
-NodeResult<Topology> Parse(const std::string& costs) {
+NodeResult<Topology> ParseCosts(const std::string& costs) {
   return ParseTopology("version: v1\ngpus: [{memory: 1GiB}]\n" + costs, "node.yaml");
 }
 
 TEST(DriverCostsTest, WhatIsNotSaidIsAsMeasured) {
-  const DriverCosts costs = Parse("")->costs;
+  const DriverCosts costs = ParseCosts("")->costs;
   EXPECT_EQ(costs.vmm.set_access_us, 38);
   EXPECT_EQ(costs.launch_us, 2.3);
   EXPECT_EQ(costs.pin_ms_per_gib, 100);
 }
 
 TEST(DriverCostsTest, ReadsEveryCost) {
-  const auto topology = Parse(
+  const auto topology = ParseCosts(
       "costs:\n"
       "  vmm_us: {create: 1, map: 2, set_access: 3, unmap: 4, export: 5, import: 6}\n"
       "  pin_ms_per_gib: 7\n  launch_us: 8\n  copy_call_us: 9\n  module_ms: 10\n"
@@ -49,10 +49,10 @@ TEST(DriverCostsTest, ASmallGpuHasASmallContext) {
 }
 
 TEST(DriverCostsTest, BadCostsAreErrors) {
-  EXPECT_FALSE(Parse("costs: {launch_us: -1}").ok());
-  EXPECT_FALSE(Parse("costs: {vmm_us: {mapping: 2}}").ok());
-  EXPECT_FALSE(Parse("costs: {context_memory: lots}").ok());
-  EXPECT_FALSE(Parse("costs: {context_memory: [1]}").ok());
+  EXPECT_FALSE(ParseCosts("costs: {launch_us: -1}").ok());
+  EXPECT_FALSE(ParseCosts("costs: {vmm_us: {mapping: 2}}").ok());
+  EXPECT_FALSE(ParseCosts("costs: {context_memory: lots}").ok());
+  EXPECT_FALSE(ParseCosts("costs: {context_memory: [1]}").ok());
 }
 
 }  // namespace

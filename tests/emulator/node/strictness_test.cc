@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string Problem(std::string_view text) {
+std::string ProblemOf(std::string_view text) {
   const auto strict = ParseStrictness(text);
   return strict.ok() ? "" : strict.failure().message;
 }
@@ -33,12 +33,12 @@ TEST(StrictnessTest, APointIsSetByItself) {
 }
 
 TEST(StrictnessTest, AnythingElseIsAnError) {
-  EXPECT_THAT(Problem("very"), HasSubstr("'strict' must be true, false or a mapping of points"));
-  EXPECT_THAT(Problem("{addresses: here}"), HasSubstr("honoured, elsewhere or refused"));
-  EXPECT_THAT(Problem("{addresses: [1]}"), HasSubstr("honoured, elsewhere or refused"));
-  EXPECT_THAT(Problem("{cost: true}"), HasSubstr("cost"));
-  EXPECT_THAT(Problem("{costs: 3}"), HasSubstr("costs"));
-  EXPECT_THAT(Problem("{"), HasSubstr("TORPOR_EMULATOR_STRICT"));
+  EXPECT_THAT(ProblemOf("very"), HasSubstr("'strict' must be true, false or a mapping of points"));
+  EXPECT_THAT(ProblemOf("{addresses: here}"), HasSubstr("honoured, elsewhere or refused"));
+  EXPECT_THAT(ProblemOf("{addresses: [1]}"), HasSubstr("honoured, elsewhere or refused"));
+  EXPECT_THAT(ProblemOf("{cost: true}"), HasSubstr("cost"));
+  EXPECT_THAT(ProblemOf("{costs: 3}"), HasSubstr("costs"));
+  EXPECT_THAT(ProblemOf("{"), HasSubstr("TORPOR_EMULATOR_STRICT"));
 }
 
 }  // namespace
