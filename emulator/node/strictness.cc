@@ -52,9 +52,8 @@ Strictness ReadStrictness(const YAML::Node& node, DocumentReader& reader) {
     reader.Fail(node, "'strict' must be true, false or a mapping of points");
     return strict;
   }
-  if (!reader.CheckKeys(node,
-                        {"host_registrations", "addresses", "hidden_faults", "memory_overheads",
-                         "log_failures", "costs", "launch_queues"})) {
+  if (!reader.CheckKeys(node, {"host_registrations", "addresses", "hidden_faults",
+                               "memory_overheads", "log_failures", "costs", "launch_queues"})) {
     return strict;
   }
   strict.host_registrations = reader.Choice(node, "host_registrations", false);

@@ -19,10 +19,10 @@ enum class AddressHints { kHonoured, kElsewhere, kRefused };
 // Points in which the emulated driver is as strict as NVIDIA's; docs/emulator.md explains each. By
 // default the driver forgives.
 struct Strictness {
-  bool host_registrations = false;        // a copy's host memory is one registration, or none
+  bool host_registrations = false;  // a copy's host memory is one registration, or none
   // If set, new memory also has other bytes than zeros.
   std::optional<AddressHints> addresses = std::nullopt;
-  bool hidden_faults = false;             // an idle stream reveals no fault of another stream
+  bool hidden_faults = false;     // an idle stream reveals no fault of another stream
   bool memory_overheads = false;  // contexts, code, handles and stacks take memory; limits freeze
   bool log_failures = false;      // every failing call goes to the log callbacks
   bool costs = false;             // calls take the times of DriverCosts

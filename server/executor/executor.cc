@@ -163,8 +163,8 @@ Functions Find(absl::StatusOr<Functions> (*load)(const std::string&), const char
   return {};
 }
 
-// Lets the driver keep what it compiles across restarts, unless the operator has chosen a folder. Call
-// before the driver is loaded.
+// Lets the driver keep what it compiles across restarts, unless the operator has chosen a folder.
+// Call before the driver is loaded.
 void KeepCompiledCode(const ExecutorSettings& settings) {
   constexpr const char* kMaxBytes = "4294967296";  // the driver's own limit, 1 GiB, is too small
   if (settings.compute_cache_dir.empty()) return;

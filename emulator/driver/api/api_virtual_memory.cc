@@ -19,14 +19,14 @@ bool ValidProperties(const CUmemAllocationProp* properties) {
 }
 
 // Charges the device `index` for a call that takes `us` for each of `handles`.
-CostedCall CostOf(CUdevice index, double VirtualMemoryCosts::* us, std::size_t handles = 1) {
+CostedCall CostOf(CUdevice index, double VirtualMemoryCosts::*us, std::size_t handles = 1) {
   DriverDevice* device = Driver::Get().device(index);
   CallCosts& costs = (device == nullptr ? *Driver::Get().devices().front() : *device).call_costs();
   return {costs, costs.costs().vmm.*us * static_cast<double>(handles)};
 }
 
 // As above, for calls on the mappings of a range.
-CostedCall CostOf(std::uint64_t address, Bytes size, double VirtualMemoryCosts::* us) {
+CostedCall CostOf(std::uint64_t address, Bytes size, double VirtualMemoryCosts::*us) {
   AddressSpace& space = Driver::Get().space();
   const auto region = space.Find(address);
   return CostOf(region ? region->device : 0, us, space.CountMappings(address, size));
@@ -111,8 +111,7 @@ CUresult CUDAAPI cuMemMap(CUdeviceptr address, size_t size, size_t offset,
                           CUmemGenericAllocationHandle handle, unsigned long long flags) {
   return OnMemory(handle, [&](const std::shared_ptr<PhysicalMemory>& memory) {
     if (offset != 0 || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    const CostedCall cost =
-        CostOf(memory->properties().location.id, &VirtualMemoryCosts::map_us);
+    const CostedCall cost = CostOf(memory->properties().location.id, &VirtualMemoryCosts::map_us);
     return Driver::Get().space().Map(address, size, memory);
   });
 }

@@ -13,8 +13,8 @@
 #include "emulator/driver/context/context_limits.h"
 #include "emulator/driver/device/device.h"
 #include "emulator/driver/device/taken_memory.h"
-#include "emulator/driver/stream/issue_queue.h"
 #include "emulator/driver/stream/completion.h"
+#include "emulator/driver/stream/issue_queue.h"
 #include "emulator/driver/stream/stream.h"
 
 namespace torpor::emulator {

@@ -14,9 +14,9 @@
 namespace torpor::emulator {
 
 // The limits of cuCtxSetLimit of one context, and the device memory behind the stacks of threads.
-// With the device's strictness in `memory_overheads`, the sizes of the printf buffer and of malloc's
-// heap are fixed once a kernel that uses them has been launched, and stacks take memory: the largest
-// one for every thread that the device runs at a time. Thread-safe.
+// With the device's strictness in `memory_overheads`, the sizes of the printf buffer and of
+// malloc's heap are fixed once a kernel that uses them has been launched, and stacks take memory:
+// the largest one for every thread that the device runs at a time. Thread-safe.
 class ContextLimits {
  public:
   // `device` must outlive the limits.

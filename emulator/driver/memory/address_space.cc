@@ -169,8 +169,8 @@ DriverResult<std::uint64_t> AddressSpace::Reserve(Bytes size, Bytes alignment, s
   if (hint != 0 && hints == AddressHints::kRefused) {
     return Failure<CUresult>{CUDA_ERROR_OUT_OF_MEMORY, "the topology refuses address hints"};
   }
-  if (hint != 0 && hints == AddressHints::kHonoured && hint % kGranularity == 0 && InWindow(hint, size) &&
-      MapAnonymous(hint, size, PROT_NONE, MAP_FIXED_NOREPLACE)) {
+  if (hint != 0 && hints == AddressHints::kHonoured && hint % kGranularity == 0 &&
+      InWindow(hint, size) && MapAnonymous(hint, size, PROT_NONE, MAP_FIXED_NOREPLACE)) {
     reservations_[hint] = size;
     return hint;
   }

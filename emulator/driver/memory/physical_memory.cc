@@ -49,8 +49,7 @@ std::shared_ptr<PhysicalMemory> PhysicalMemory::Create(Bytes size,
     budget.Return(size);
     return nullptr;
   }
-  return std::make_shared<PhysicalMemory>(std::move(file), size, properties, &budget,
-                                          contents);
+  return std::make_shared<PhysicalMemory>(std::move(file), size, properties, &budget, contents);
 }
 
 // The file's name tells the place; see kFilePrefix.

@@ -16,8 +16,9 @@ CallCosts::CallCosts(const Topology& topology)
       costs_(topology.costs),
       real_ns_per_us_(topology.time_scale * 1000) {}
 
-// A sleep ends late, and the excess is credit. Calls that take longer than their model earn credit for
-// one step at most: they must not make a later burst of calls free. Waiting for the lock earns none.
+// A sleep ends late, and the excess is credit. Calls that take longer than their model earn credit
+// for one step at most: they must not make a later burst of calls free. Waiting for the lock earns
+// none.
 void CallCosts::Charge(double modelled_us, TimePoint begun) {
   const Duration modelled(static_cast<Duration::rep>(modelled_us * real_ns_per_us_));
   const Duration spent = std::chrono::steady_clock::now() - begun;

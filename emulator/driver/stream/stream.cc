@@ -101,8 +101,8 @@ void Stream::RunThread() {
   }
 }
 
-// Waits for the work's turn, then for its dependencies; modelled time begins at the latest of them. As
-// in a hardware queue, work that waits holds up what was submitted behind it.
+// Waits for the work's turn, then for its dependencies; modelled time begins at the latest of them.
+// As in a hardware queue, work that waits holds up what was submitted behind it.
 void Stream::RunItem(const Item& item) {
   TimePoint earliest = item.submitted;
   if (issue_queue_ != nullptr && !issue_queue_->IsTurn(item.turn)) {

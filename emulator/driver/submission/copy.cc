@@ -138,7 +138,8 @@ CUresult Validate(const CopyRequest& request) {
   const Bytes from_extent = ExtentBytes(request.width, request.height, request.depth,
                                         request.from_pitch, request.from_slice);
   if (Driver::Get().topology().strict.host_registrations &&
-      (SpansRegistrations(request.to, to_extent) || SpansRegistrations(request.from, from_extent))) {
+      (SpansRegistrations(request.to, to_extent) ||
+       SpansRegistrations(request.from, from_extent))) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   const bool legal = Backed(request.to, to_extent, request.width, Access::kWrite) &&

@@ -58,9 +58,9 @@ class Device {
   // Makes the context current; every thread must call MakeCurrent before any call of the driver.
   absl::Status MakeCurrent() const;
 
-  // Raises the limits of the context that the driver fixes when a kernel first uses what they bound,
-  // since all functions share the context: printf's buffer and malloc's heap. Call before any
-  // kernel; logs what the driver refuses.
+  // Raises the limits of the context that the driver fixes when a kernel first uses what they
+  // bound, since all functions share the context: printf's buffer and malloc's heap. Call before
+  // any kernel; logs what the driver refuses.
   void RaiseLimits();
   // Returns what a limit was before RaiseLimits; 0 for limits that the driver does not have.
   std::size_t default_limit(CUlimit limit) const { return default_limits_[limit]; }

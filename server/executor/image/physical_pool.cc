@@ -76,9 +76,8 @@ absl::StatusOr<std::unique_ptr<PhysicalPool>> PhysicalPool::Create(const Device&
                                                                    Bytes pool_bytes,
                                                                    Bytes chunk_bytes) {
   TORPOR_RETURN_IF_ERROR(CheckSizes(device, pool_bytes, chunk_bytes));
-  std::unique_ptr<PhysicalPool> pool(
-      new PhysicalPool(device, pool_bytes / chunk_bytes, chunk_bytes,
-                       CanExport(device, chunk_bytes)));
+  std::unique_ptr<PhysicalPool> pool(new PhysicalPool(device, pool_bytes / chunk_bytes, chunk_bytes,
+                                                      CanExport(device, chunk_bytes)));
   TORPOR_RETURN_IF_ERROR(pool->AddChunk());
   pool->filler_ = std::thread([raw = pool.get()] { raw->Fill(); });
   return pool;

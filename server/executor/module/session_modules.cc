@@ -32,7 +32,8 @@ absl::Status UnknownModule(std::uint64_t id) {
 }
 
 // Loads a kernel before its first launch. A driver that loads at the launch waits for the context,
-// for ever behind a stream that waits for a value. A kernel that cannot be loaded fails when launched.
+// for ever behind a stream that waits for a value. A kernel that cannot be loaded fails when
+// launched.
 void LoadNow(const Device& device, const LoadedKernel& kernel) {
   device.driver().FuncLoad(kernel.function);
 }

@@ -32,10 +32,10 @@ CallStatus LimitCalls::DeviceSetLimit(const wire::DeviceSetLimit& command) {
   if (command.value > current) {
     const CUresult raised = driver.CtxSetLimit(limit, command.value);
     if (raised != CUDA_SUCCESS) {
-      return CallFailed(ToRuntimeError(raised),
-                        absl::StrCat(kSetLimit, ": limit ", command.limit, " cannot rise from ",
-                                     current, " to ", command.value,
-                                     " on a GPU that functions share; ask for less"));
+      return CallFailed(
+          ToRuntimeError(raised),
+          absl::StrCat(kSetLimit, ": limit ", command.limit, " cannot rise from ", current, " to ",
+                       command.value, " on a GPU that functions share; ask for less"));
     }
   }
   limits_[command.limit] = command.value;

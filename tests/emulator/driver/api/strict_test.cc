@@ -40,8 +40,8 @@ class Pages {
  public:
   explicit Pages(std::size_t count)
       : size_(count * kPage),
-        begin_(static_cast<char*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE,
-                                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {}
+        begin_(static_cast<char*>(
+            mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {}
   ~Pages() { munmap(begin_, size_); }
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
