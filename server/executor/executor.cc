@@ -136,7 +136,7 @@ constexpr Bytes kDriverShare = 4;
 // Bytes for images: as configured, else all of the GPU's memory except the driver's reserve.
 Bytes PoolBytes(const ExecutorSettings& settings, const Device& device) {
   const Bytes total = device.properties().total_bytes;
-  if (settings.pool_bytes > 0) return settings.pool_bytes;
+  if (settings.device.pool_bytes > 0) return settings.device.pool_bytes;
   return total - std::min(settings.device.driver_reserve, total / kDriverShare);
 }
 

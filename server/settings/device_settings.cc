@@ -57,6 +57,8 @@ Settings<DeviceSettings> MakeDeviceTable() {
       MakeSetting("driver_reserve", SizeKind(), &Target::driver_reserve,
                   "Device memory left to the driver for contexts, modules, local memory and "
                   "arrays; at most a quarter of the GPU"),
+      MakeSetting("pool_bytes", SizeOrAutoKind{.min = kChunkUnit}, &Target::pool_bytes,
+                  "Device memory for images; auto: all but driver_reserve"),
       MakeSetting("chunk_bytes", MultipleKind{.unit = kChunkUnit}, &Target::chunk_bytes,
                   "Unit in which images occupy device memory"),
       MakeSetting("address_mode", ChoiceKind<AddressMode>(), &Target::address_mode,
