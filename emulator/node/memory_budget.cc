@@ -36,7 +36,8 @@ bool MemoryBudget::Take(Bytes size) {
 // Call with the memory's mutex held.
 bool MemoryBudget::TakeLocked(Bytes size) {
   const Bytes used = Used();
-  if (used > total_ || size > total_ - used) return false;
+  const Bytes most = std::min(total_, given_out_);
+  if (used > most || size > most - used) return false;
   node_.state().memory.taken[place_][node_.slot()].fetch_add(size, std::memory_order_relaxed);
   return true;
 }

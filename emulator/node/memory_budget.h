@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "base/units.h"
 #include "emulator/node/node_file.h"
 
@@ -8,9 +10,11 @@ namespace torpor::emulator {
 // Counts how much of a GPU's memory all processes of the node use. Thread-safe.
 class MemoryBudget {
  public:
-  // `node` must outlive the budget.
-  MemoryBudget(NodeFile& node, unsigned place, Bytes total)
-      : node_(node), place_(place), total_(total) {}
+  // `node` must outlive the budget. No more than `given_out` bytes can be taken, whatever free()
+  // says.
+  MemoryBudget(NodeFile& node, unsigned place, Bytes total,
+               std::optional<Bytes> given_out = std::nullopt)
+      : node_(node), place_(place), total_(total), given_out_(given_out.value_or(total)) {}
 
   // Takes `size` bytes, or returns false and takes nothing if less is left.
   bool Take(Bytes size);
@@ -26,6 +30,7 @@ class MemoryBudget {
   NodeFile& node_;
   const unsigned place_;
   const Bytes total_;
+  const Bytes given_out_;
 };
 
 }  // namespace torpor::emulator

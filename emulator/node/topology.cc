@@ -182,7 +182,7 @@ std::vector<KernelTime> ReadKernels(const YAML::Node& list, DocumentReader& read
 Topology ReadDocument(const YAML::Node& root, const Strictness& strict, DocumentReader& reader) {
   Topology topology;
   if (!reader.CheckKeys(root, {"version", "time_scale", "computes", "pcie_switches", "gpus",
-                               "nvlinks", "kernels", "strict", "costs"})) {
+                               "nvlinks", "kernels", "strict", "costs", "faults"})) {
     return topology;
   }
   if (!root["version"] || !root["version"].IsScalar() || root["version"].Scalar() != "v1") {
@@ -196,6 +196,7 @@ Topology ReadDocument(const YAML::Node& root, const Strictness& strict, Document
   topology.kernels = ReadKernels(root["kernels"], reader);
   topology.strict = root["strict"] ? ReadStrictness(root["strict"], reader) : strict;
   topology.costs = ReadDriverCosts(root["costs"], reader);
+  topology.faults = ReadDriverFaults(root["faults"], reader);
   return topology;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "emulator/node/driver_costs.h"
+#include "emulator/node/driver_faults.h"
 #include "emulator/node/node_result.h"
 #include "emulator/node/strictness.h"
 
@@ -66,6 +67,7 @@ struct Topology {
   bool computes = true;             // else kernels and library calls do nothing
   Strictness strict;
   DriverCosts costs;  // in force as `strict` says
+  DriverFaults faults;
 };
 
 // Parses the text of a topology file, version v1; docs/emulator.md describes it. `source` names

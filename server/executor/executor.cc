@@ -148,7 +148,7 @@ absl::StatusOr<std::unique_ptr<PhysicalPool>> OpenPool(const ExecutorSettings& s
   const PoolNeeds needs{.total = device.properties().total_bytes,
                         .free = free,
                         .reserve = settings.device.driver_reserve,
-                        .asked = settings.pool_bytes};
+                        .asked = settings.device.pool_bytes};
   const Bytes bytes = PoolBytes(needs);
   spdlog::info("GPU {}: {} of {} MiB are free, {} MiB stay with the driver", settings.gpu,
                free / kMiB, needs.total / kMiB, ReserveOf(needs) / kMiB);

@@ -59,6 +59,8 @@ Settings<DeviceSettings> MakeDeviceTable() {
           "Device memory that images leave free beside context and libraries: for modules, "
           "local memory, libraries' handles and arrays; at most a quarter of the GPU; auto: "
           "3GiB or 3% of the GPU, the larger"),
+      MakeSetting("pool_bytes", SizeOrAutoKind{.min = kChunkUnit}, &Target::pool_bytes,
+                  "Device memory for images; auto: all but driver_reserve"),
       MakeSetting("chunk_bytes", MultipleKind{.unit = kChunkUnit}, &Target::chunk_bytes,
                   "Unit in which images occupy device memory"),
       MakeSetting("address_mode", ChoiceKind<AddressMode>(), &Target::address_mode,

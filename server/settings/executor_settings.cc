@@ -34,8 +34,6 @@ Settings<ExecutorSettings> MakeExecutorTable() {
       MakeSetting("cuda_library_dir", PathKind{{"DIR"}}, &Target::cuda_library_dir,
                   "Folder of libcuda.so.1 and the libraries beside it; empty: where the dynamic "
                   "linker finds them"),
-      MakeSetting("pool_bytes", SizeKind(), &Target::pool_bytes,
-                  "GPU memory for images; 0: all but the driver's reserve"),
   };
   AddSettingsOf(table, &Target::device, DeviceSettingTable());
   AddSettingsOf(table, &Target::log, LogSettingTable());

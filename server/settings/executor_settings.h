@@ -24,7 +24,6 @@ struct ExecutorSettings {
   std::string link_profile_dir;   // keeps measurements of the GPU's links; empty: not kept
   std::string compute_cache_dir;  // keeps code that the driver has compiled; empty: as the driver
   std::string cuda_library_dir;   // of libcuda.so.1; empty: as the dynamic linker finds it
-  Bytes pool_bytes = 0;           // GPU memory for images; 0: all but the driver's reserve
   DeviceSettings device;
   LogSettings log;
 

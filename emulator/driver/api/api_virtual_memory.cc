@@ -167,6 +167,7 @@ CUresult CUDAAPI cuMemExportToShareableHandle(void* target, CUmemGenericAllocati
         (allowed & type) == 0) {
       return CUDA_ERROR_INVALID_VALUE;
     }
+    if (Driver::Get().topology().faults.refuses_exports) return CUDA_ERROR_NOT_PERMITTED;
     const CostedCall cost =
         CostOf(memory->properties().location.id, &VirtualMemoryCosts::export_us);
     const int fd = memory->Export();

@@ -116,7 +116,7 @@ DriverDevice::DriverDevice(CUdevice index, GpuSpec spec, const Topology& topolog
       pci_address_(PciAddressOf(topology, spec_.place)),
       link_signature_(LinkSignature(topology, spec_.place)),
       space_(space),
-      budget_(node, spec_.place, spec_.memory),
+      budget_(node, spec_.place, spec_.memory, topology.faults.memory_ends_at),
       call_costs_(topology),
       strict_(topology.strict) {}
 

@@ -133,7 +133,7 @@ class ExecutorProcess : public testing::Test {
     settings.descriptor_socket = daemon_->descriptor_socket();
     settings.module_dir = folder_;
     settings.cuda_library_dir = EMULATOR_DIR;
-    settings.pool_bytes = 256 * kMiB;
+    settings.device.pool_bytes = 256 * kMiB;
     settings.device.address_mode = address_mode_;
     settings.device.swap_group_bytes = 2 * kMiB;
     const std::vector<std::string> arguments = {EXECUTOR_PROGRAM, "--settings",

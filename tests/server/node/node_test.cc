@@ -155,6 +155,13 @@ TEST_F(NodeTest, ExecutorsDivideTheirMemoryAsTheConfigurationSays) {
   EXPECT_EQ(pool_bytes(), kGiB);
 }
 
+TEST_F(NodeTest, ThePoolIsAsLargeAsConfigured) {
+  std::ofstream(folder_.path("topology.yaml")) << "version: v1\ngpus:\n  - memory: 1GiB\n";
+  config_.device.pool_bytes = 100 * kMiB + 1;
+  ASSERT_NO_FATAL_FAILURE(Start());
+  EXPECT_EQ(node_->Snapshot().gpus.at(0).pool_bytes, 100 * kMiB) << "whole chunks of 2 MiB";
+}
+
 TEST_F(NodeTest, AnExecutorThatDiesIsReplaced) {
   ASSERT_NO_FATAL_FAILURE(Start());
   std::promise<absl::StatusOr<RequestGrant>> granted;
