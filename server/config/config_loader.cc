@@ -262,7 +262,7 @@ void Finish(const NamePlaces& places, const std::string& file, Config& config, F
                                    "functions",
                                    anonymous));
   }
-  if (config.device.address_mode == AddressMode::kTranslate) {
+  if (config.device.address_mode == AddressMode::kTranslate && config.device.chunk_bytes > 0) {
     for (const Bytes size : config.device.partition_sizes.value_or(std::vector<Bytes>())) {
       if (size % config.device.chunk_bytes == 0) continue;
       findings.Add(file, fmt::format("partition_sizes: {} is no multiple of chunk_bytes, which is "

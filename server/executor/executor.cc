@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "server/executor/execution_service.h"
+#include "server/executor/gpu/cpu_affinity.h"
 #include "server/executor/gpu/device.h"
 #include "server/executor/gpu/kernel_output.h"
 #include "server/executor/image/arena_memory.h"
@@ -213,6 +214,9 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   KeepCompiledCode(settings);
   TORPOR_ASSIGN_OR_RETURN(const CudaDriver driver, LoadCudaDriver(settings.cuda_library_dir));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, Device::Open(driver, settings.gpu));
+  if (const int cpus = RunNearDevice(device->properties().pci_bus_id); cpus > 0) {
+    spdlog::info("GPU {}: on the {} CPUs nearest to the GPU", settings.gpu, cpus);
+  }
   device->RaiseLimits();
   const SwapPlan swap = PlanSwaps(settings, *device);  // while the pool does not have the memory
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<BlockHasher> hasher,

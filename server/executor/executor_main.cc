@@ -1,8 +1,11 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
@@ -67,6 +70,12 @@ void AddOptions(CLI::App& app, CommandLine& line) {
       ->type_name("JSON");
 }
 
+// Opens standard error once more, for the log: descriptor 2 itself will belong to kernels.
+std::FILE* OwnStandardError() {
+  const int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+  return fd < 0 ? nullptr : fdopen(fd, "w");
+}
+
 int Fail(const absl::Status& status, ExitStatus exit_status = ExitStatus::kFailure) {
   std::fputs(fmt::format("torpor-executor: {}\n", std::string(status.message())).c_str(), stderr);
   return static_cast<int>(exit_status);
@@ -106,8 +115,12 @@ int Run(int argc, char** argv) {
   }
   const auto settings = torpor::server::ParseExecutorSettings(line.settings);
   if (!settings.ok()) return Fail(settings.status(), ExitStatus::kUsage);
-  torpor::server::SetUpLog(settings->log.level, settings->log.format);
-  return Fail(torpor::executor::RunExecutor(*settings));
+  std::FILE* const log = OwnStandardError();
+  if (log == nullptr) return Fail(absl::ErrnoToStatus(errno, "cannot open the log"));
+  torpor::server::SetUpLog(settings->log.level, settings->log.format, log);
+  const absl::Status failed = torpor::executor::RunExecutor(*settings);
+  std::fprintf(log, "torpor-executor: %s\n", std::string(failed.message()).c_str());
+  return static_cast<int>(ExitStatus::kFailure);
 }
 
 }  // namespace

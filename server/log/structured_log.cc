@@ -140,8 +140,9 @@ spdlog::level::level_enum SpdlogLevel(LogLevel level) {
 LogField::LogField(std::string_view field_key, double number)
     : key(field_key), value(fmt::format("{:.3f}", number)), is_number(true) {}
 
-void SetUpLog(LogLevel level, LogFormat format) {
-  auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+void SetUpLog(LogLevel level, LogFormat format, std::FILE* file) {
+  using Sink = spdlog::sinks::stdout_sink_base<spdlog::details::console_mutex>;
+  auto sink = std::make_shared<Sink>(file);
   auto logger = std::make_shared<spdlog::logger>("torpor", std::move(sink));
   if (format == LogFormat::kJson) {
     logger->set_formatter(std::make_unique<JsonFormatter>());

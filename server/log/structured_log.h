@@ -3,6 +3,7 @@
 #include <spdlog/common.h>
 
 #include <concepts>
+#include <cstdio>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -16,9 +17,9 @@ namespace torpor::server {
 enum class LogLevel { kTrace, kDebug, kInfo, kWarn, kError, kOff };
 enum class LogFormat { kText, kJson };
 
-// Replaces spdlog's default logger by one that writes to stderr and drops events below `level`.
-// Call once, before the first other thread starts.
-void SetUpLog(LogLevel level, LogFormat format);
+// Replaces spdlog's default logger by one that writes to `file`, open as long as the process lives,
+// and drops events below `level`. Call once, before the first other thread starts.
+void SetUpLog(LogLevel level, LogFormat format, std::FILE* file = stderr);
 
 // A named value of an event. Numbers have no quotation marks in JSON; a double gets three decimals.
 struct LogField {

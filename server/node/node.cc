@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <functional>
 #include <future>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -24,6 +23,7 @@
 #include "server/links/descriptor_server.h"
 #include "server/links/node_service.h"
 #include "server/node/event_log_writer.h"
+#include "server/node/found_gpus.h"
 #include "server/node/thread_loop.h"
 #include "server/node/tokens.h"
 #include "server/settings/executor_settings.h"
@@ -86,8 +86,7 @@ absl::Status CreateFolder(const std::string& path) {
   return absl::UnavailableError(absl::StrCat("cannot create ", path, ": ", error.message()));
 }
 
-// Returns the indices of the GPUs to serve: the configured ones, or all.
-absl::StatusOr<std::vector<GpuIndex>> FindGpus(const Config& config, const std::string& program) {
+absl::StatusOr<FoundGpus> FindGpus(const Config& config, const std::string& program) {
   ProcessCommand command;
   command.program = program;
   command.arguments = {"--list-devices"};
@@ -96,25 +95,7 @@ absl::StatusOr<std::vector<GpuIndex>> FindGpus(const Config& config, const std::
   }
   command.added_environment = ExecutorEnvironment(config);
   TORPOR_ASSIGN_OR_RETURN(const std::string output, RunForOutput(command, kListTimeout));
-  const auto list = nlohmann::json::parse(output, nullptr, /*allow_exceptions=*/false);
-  if (!list.is_object() || !list.contains("devices") || !list["devices"].is_array()) {
-    return absl::InternalError(
-        absl::StrCat(program, " --list-devices does not list devices: ", output));
-  }
-  const int count = static_cast<int>(list["devices"].size());
-  std::vector<GpuIndex> gpus;
-  if (config.gpus.empty()) {
-    for (int gpu = 0; gpu < count; ++gpu) gpus.push_back(GpuIndex{gpu});
-  }
-  for (const int gpu : config.gpus) {
-    if (gpu < 0 || gpu >= count) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("gpus names GPU ", gpu, ", but there are ", count, ", counted from 0"));
-    }
-    gpus.push_back(GpuIndex{gpu});
-  }
-  if (gpus.empty()) return absl::NotFoundError("the CUDA driver finds no GPU");
-  return gpus;
+  return ReadDeviceList(output, config.gpus);
 }
 
 absl::Status CheckGpuCounts(const Config& config, std::size_t served) {
@@ -150,7 +131,11 @@ class LiveNode final : public Node,
     Controller::Options options;
     TORPOR_ASSIGN_OR_RETURN(options.tokens, ReadTokens(config_));
     unlink(EmulatorNodePath(config_).c_str());  // stale state of a dead daemon
-    TORPOR_ASSIGN_OR_RETURN(options.gpus, FindGpus(config_, executor_program));
+    TORPOR_ASSIGN_OR_RETURN(FoundGpus found, FindGpus(config_, executor_program));
+    options.gpus = std::move(found.gpus);
+    if (config_.device.chunk_bytes == 0) {
+      config_.device.chunk_bytes = ChunkBytesFor(config_.device.address_mode, found.least_memory);
+    }
     TORPOR_RETURN_IF_ERROR(CheckGpuCounts(config_, options.gpus.size()));
     options.config = config_;
     options.descriptor_socket = config_.run_dir + "/descriptors.sock";

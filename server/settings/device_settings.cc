@@ -61,8 +61,9 @@ Settings<DeviceSettings> MakeDeviceTable() {
           "3GiB or 3% of the GPU, the larger"),
       MakeSetting("pool_bytes", SizeOrAutoKind{.min = kChunkUnit}, &Target::pool_bytes,
                   "Device memory for images; auto: all but driver_reserve"),
-      MakeSetting("chunk_bytes", MultipleKind{.unit = kChunkUnit}, &Target::chunk_bytes,
-                  "Unit in which images occupy device memory"),
+      MakeSetting("chunk_bytes", MultipleOrAutoKind{{.unit = kChunkUnit}}, &Target::chunk_bytes,
+                  "Unit in which images occupy device memory; auto: a 4096th of the smallest GPU, "
+                  "from 2MiB to 32MiB, and 2MiB with translate"),
       MakeSetting("address_mode", ChoiceKind<AddressMode>(), &Target::address_mode,
                   "How the GPU addresses images: mapped at the functions' own addresses, or "
                   "anywhere, by addresses that are translated in calls"),

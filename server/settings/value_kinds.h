@@ -75,6 +75,14 @@ struct MultipleKind {
   std::string value_name() const { return "SIZE"; }
 };
 
+// As MultipleKind, or "auto", which is 0.
+struct MultipleOrAutoKind : MultipleKind {
+  absl::StatusOr<Value> Parse(std::string_view text) const {
+    return text == "auto" ? Value{0} : MultipleKind::Parse(text);
+  }
+  std::string Format(Value value) const { return value == 0 ? "auto" : FormatBytes(value); }
+};
+
 // A positive duration.
 struct DurationKind {
   using Value = Duration;

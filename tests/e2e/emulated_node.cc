@@ -1,14 +1,17 @@
 #include "tests/e2e/emulated_node.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <regex>
 #include <utility>
 
+#include "base/units.h"
 #include "tests/e2e/await.h"
 #include "tests/e2e/metrics_page.h"
 
@@ -18,6 +21,25 @@ namespace {
 constexpr auto kStartPatience = std::chrono::seconds(60);
 
 const std::string kTorporctl = std::string(TORPOR_BIN_DIR) + "/torporctl";
+
+// What a GPU of these tests has besides images.
+constexpr Bytes kNotForImages = 8 * kMiB;
+
+const std::regex& MemoryInMebibytes() {
+  static const std::regex memory("memory: ([0-9]+)MiB");
+  return memory;
+}
+
+// Returns `topology` with GPUs larger than it says, since a strict driver takes memory for contexts
+// and code, and appends to `settings` the pool that a GPU of that size would have had.
+std::string WithRoomForTheDriver(const std::string& topology, std::string& settings) {
+  std::smatch found;
+  if (!std::regex_search(topology, found, MemoryInMebibytes())) return topology;
+  const Bytes memory = std::stoull(found[1]) * kMiB;
+  settings += fmt::format("pool_bytes: {}MiB\n", (memory - kNotForImages) / kMiB);
+  return std::regex_replace(topology, MemoryInMebibytes(),
+                            fmt::format("memory: {}MiB", (memory + memory / 4) / kMiB + 64));
+}
 
 }  // namespace
 
@@ -40,7 +62,8 @@ EmulatedNode::Port EmulatedNode::FreePort() {
 EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::string>& functions,
                            const std::string& settings, int gpus,
                            const std::string& function_setting) {
-  folder_.Write("topology.yaml", topology);
+  std::string pool;
+  folder_.Write("topology.yaml", WithRoomForTheDriver(topology, pool));
   std::string yaml =
       "version: v1\n"
       "run_dir: .\n"
@@ -50,8 +73,9 @@ EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::s
       "emulator_topology: topology.yaml\n" +
       settings;
   // Measuring the links would take its time at every start.
-  for (const std::string name : {"driver_reserve: 8MiB", "swap_group_bytes: 2MiB"}) {
-    if (settings.find(name.substr(0, name.find(' '))) == std::string::npos) yaml += name + "\n";
+  for (const std::string& name :
+       {std::string("driver_reserve: 8MiB\n"), pool, std::string("swap_group_bytes: 2MiB\n")}) {
+    if (settings.find(name.substr(0, name.find(' '))) == std::string::npos) yaml += name;
   }
   yaml += "functions:\n";
   for (std::size_t i = 0; i < functions.size(); ++i) {

@@ -25,10 +25,11 @@ CUresult CreateContext(CUcontext* context, unsigned flags, CUdevice device) {
 
 // Calls `body(PrimaryContext&)` with the primary context of a valid device.
 template <typename Body>
-CUresult OnPrimaryContext(CUdevice index, Body&& body) {
-  return OnDevice(index, [&](DriverDevice& device) {
-    return body(Driver::Get().primary_context(device.index()));
-  });
+CUresult OnPrimaryContext(CUdevice index, Body&& body, const char* name = __builtin_FUNCTION()) {
+  return OnDevice(
+      index,
+      [&](DriverDevice& device) { return body(Driver::Get().primary_context(device.index())); },
+      name);
 }
 
 }  // namespace

@@ -11,11 +11,13 @@ namespace {
 
 // Calls `body(Linker&)`, or returns CUDA_ERROR_INVALID_HANDLE.
 template <typename Body>
-CUresult OnLinker(CUlinkState state, Body&& body) {
-  return Call([&](Driver& driver) -> CUresult {
-    Linker* linker = driver.linkers().Get(state);
-    return linker == nullptr ? CUDA_ERROR_INVALID_HANDLE : body(*linker);
-  });
+CUresult OnLinker(CUlinkState state, Body&& body, const char* name = __builtin_FUNCTION()) {
+  return Call(
+      [&](Driver& driver) -> CUresult {
+        Linker* linker = driver.linkers().Get(state);
+        return linker == nullptr ? CUDA_ERROR_INVALID_HANDLE : body(*linker);
+      },
+      name);
 }
 
 // Reads a file and adds its content. Libraries are added by name.

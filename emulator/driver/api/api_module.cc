@@ -23,20 +23,24 @@ unsigned SharedOptIn(const FunctionObject& function) {
 
 // Calls `body(FunctionObject&)`, or returns CUDA_ERROR_INVALID_HANDLE.
 template <typename Body>
-CUresult OnFunction(CUfunction handle, Body&& body) {
-  return Call([&](Driver& driver) -> CUresult {
-    FunctionObject* function = driver.functions().Get(handle);
-    return function == nullptr ? CUDA_ERROR_INVALID_HANDLE : body(*function);
-  });
+CUresult OnFunction(CUfunction handle, Body&& body, const char* name = __builtin_FUNCTION()) {
+  return Call(
+      [&](Driver& driver) -> CUresult {
+        FunctionObject* function = driver.functions().Get(handle);
+        return function == nullptr ? CUDA_ERROR_INVALID_HANDLE : body(*function);
+      },
+      name);
 }
 
 // Calls `body(const ModuleObject&)`, or returns CUDA_ERROR_INVALID_HANDLE.
 template <typename Body>
-CUresult OnModule(CUmodule handle, Body&& body) {
-  return Call([&](Driver& driver) -> CUresult {
-    const ModuleObject* module = driver.modules().Get(handle);
-    return module == nullptr ? CUDA_ERROR_INVALID_HANDLE : body(*module);
-  });
+CUresult OnModule(CUmodule handle, Body&& body, const char* name = __builtin_FUNCTION()) {
+  return Call(
+      [&](Driver& driver) -> CUresult {
+        const ModuleObject* module = driver.modules().Get(handle);
+        return module == nullptr ? CUDA_ERROR_INVALID_HANDLE : body(*module);
+      },
+      name);
 }
 
 // Loads a module from a file of any supported format.

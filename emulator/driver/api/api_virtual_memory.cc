@@ -33,11 +33,14 @@ CostedCall CostOf(std::uint64_t address, Bytes size, double VirtualMemoryCosts::
 }
 
 template <typename Body>
-CUresult OnMemory(CUmemGenericAllocationHandle handle, Body&& body) {
-  return Call([&](Driver& driver) -> CUresult {
-    const std::shared_ptr<PhysicalMemory> memory = driver.memory().Share(handle);
-    return memory == nullptr ? CUDA_ERROR_INVALID_VALUE : body(memory);
-  });
+CUresult OnMemory(CUmemGenericAllocationHandle handle, Body&& body,
+                  const char* name = __builtin_FUNCTION()) {
+  return Call(
+      [&](Driver& driver) -> CUresult {
+        const std::shared_ptr<PhysicalMemory> memory = driver.memory().Share(handle);
+        return memory == nullptr ? CUDA_ERROR_INVALID_VALUE : body(memory);
+      },
+      name);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ absl::StatusOr<CudaDriver> LoadCudaDriver(const std::string& directory) {
       {"cuDeviceGetPCIBusId", driver.DeviceGetPciBusId},
       {"cuDeviceCanAccessPeer", driver.DeviceCanAccessPeer},
       {"cuDeviceGetP2PAttribute", driver.DeviceGetP2PAttribute},
+      {"cuDevicePrimaryCtxSetFlags_v2", driver.DevicePrimaryCtxSetFlags},
       {"cuDevicePrimaryCtxRetain", driver.DevicePrimaryCtxRetain},
       {"cuDevicePrimaryCtxRelease_v2", driver.DevicePrimaryCtxRelease},
       {"cuCtxSetCurrent", driver.CtxSetCurrent},

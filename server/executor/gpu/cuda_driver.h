@@ -26,6 +26,7 @@ struct CudaDriver {
   decltype(&::cuDeviceGetPCIBusId) DeviceGetPciBusId = nullptr;
   decltype(&::cuDeviceCanAccessPeer) DeviceCanAccessPeer = nullptr;
   decltype(&::cuDeviceGetP2PAttribute) DeviceGetP2PAttribute = nullptr;
+  decltype(&::cuDevicePrimaryCtxSetFlags_v2) DevicePrimaryCtxSetFlags = nullptr;
   decltype(&::cuDevicePrimaryCtxRetain) DevicePrimaryCtxRetain = nullptr;
   decltype(&::cuDevicePrimaryCtxRelease_v2) DevicePrimaryCtxRelease = nullptr;
   decltype(&::cuCtxSetCurrent) CtxSetCurrent = nullptr;

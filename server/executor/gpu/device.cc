@@ -78,6 +78,10 @@ absl::StatusOr<std::unique_ptr<Device>> Device::Open(const CudaDriver& driver, i
   TORPOR_ASSIGN_OR_RETURN(DeviceProperties properties, DescribeDevice(driver, index));
   CUdevice handle = 0;
   TORPOR_RETURN_IF_ERROR(ToStatus(driver, driver.DeviceGet(&handle, index), "cuDeviceGet"));
+  // By default a driver waits by spinning, and a node has more waiting threads than cores.
+  TORPOR_RETURN_IF_ERROR(
+      ToStatus(driver, driver.DevicePrimaryCtxSetFlags(handle, CU_CTX_SCHED_BLOCKING_SYNC),
+               "cuDevicePrimaryCtxSetFlags"));
   CUcontext context = nullptr;
   TORPOR_RETURN_IF_ERROR(ToStatus(driver, driver.DevicePrimaryCtxRetain(&context, handle),
                                   "cuDevicePrimaryCtxRetain"));

@@ -2,15 +2,16 @@
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <string_view>
 #include <utility>
+
+#include "base/status_macros.h"
+#include "base/unique_fd.h"
+#include "server/executor/gpu/crash_text.h"
 
 namespace torpor::executor {
 namespace {
@@ -19,17 +20,24 @@ namespace {
 constexpr std::size_t kMaxPrinted = std::size_t{1} << 20;
 constexpr std::size_t kMaxSaid = std::size_t{64} << 10;
 
+// Appends `text`, which may end in a newline, as further lines.
+void AppendLines(std::string& lines, std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  if (text.empty()) return;
+  if (!lines.empty()) lines += '\n';
+  lines += text;
+}
+
 }  // namespace
 
 absl::Status KernelOutput::TakeOver(const CudaDriver& driver) {
+  UniqueFd original(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
+  if (original.get() < 0) return absl::ErrnoToStatus(errno, "cannot keep the standard error");
   {
     const MutexLock lock(&mutex_);
-    // A file, not a pipe: a full pipe would block a kernel before anybody waits for the kernel.
-    file_.Reset(memfd_create("kernel output", MFD_CLOEXEC));
-    if (file_.get() < 0 || fcntl(file_.get(), F_SETFL, O_APPEND) != 0 ||
-        dup2(file_.get(), STDOUT_FILENO) < 0) {
-      return absl::ErrnoToStatus(errno, "cannot take over the standard output");
-    }
+    TORPOR_RETURN_IF_ERROR(printed_.TakeOver(STDOUT_FILENO));
+    TORPOR_RETURN_IF_ERROR(told_.TakeOver(STDERR_FILENO));
+    KeepCrashText(told_.descriptor(), original.Release());
   }
   const CUresult registered = driver.LogsRegisterCallback(&OnMessage, this, nullptr);
   if (registered != CUDA_SUCCESS) {
@@ -41,48 +49,42 @@ absl::Status KernelOutput::TakeOver(const CudaDriver& driver) {
 void KernelOutput::OnMessage(void* self, CUlogLevel, char* text, std::size_t length) {
   auto& output = *static_cast<KernelOutput*>(self);
   const std::string_view line(text, length);
-  spdlog::warn("driver: {}", line);
+  spdlog::debug("driver: {}", line);
   const MutexLock lock(&output.mutex_);
-  if (output.said_.size() + line.size() >= kMaxSaid) return;
-  if (!output.said_.empty()) output.said_ += '\n';
-  output.said_ += line;
+  if (output.logged_.size() + line.size() < kMaxSaid) AppendLines(output.logged_, line);
 }
 
-bool KernelOutput::Take(std::vector<std::uint8_t>& printed, std::string& said) {
+bool KernelOutput::Take(std::vector<std::uint8_t>& printed, std::string& said, Lines lines) {
   printed.clear();
   said.clear();
   const MutexLock lock(&mutex_);
-  TakePrinted(printed);
-  std::swap(said, said_);
+  std::fflush(stdout);
+  printed_.Take(printed, kMaxPrinted);
+  TakeLines(said, lines);
   return !printed.empty() || !said.empty();
 }
 
 std::string KernelOutput::TakeSaid() {
+  std::string said;
   const MutexLock lock(&mutex_);
-  return std::exchange(said_, {});
+  TakeLines(said, Lines::kOfKernelsAndLog);
+  return said;
 }
 
 void KernelOutput::Discard() {
   std::vector<std::uint8_t> printed;
   std::string said;
-  while (Take(printed, said)) {
+  while (Take(printed, said, Lines::kOfKernelsAndLog)) {
   }
 }
 
-void KernelOutput::TakePrinted(std::vector<std::uint8_t>& printed) {
-  if (file_.get() < 0) return;
-  std::fflush(stdout);
-  struct stat state {};
-  if (fstat(file_.get(), &state) != 0) return;
-  const std::size_t left = static_cast<std::uint64_t>(state.st_size) - taken_;
-  if (left == 0) return;
-  printed.resize(std::min(left, kMaxPrinted));
-  const ssize_t got =
-      pread(file_.get(), printed.data(), printed.size(), static_cast<off_t>(taken_));
-  printed.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-  taken_ += printed.size();
-  // File offsets only grow; punching holes keeps the memory small.
-  fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(taken_));
+void KernelOutput::TakeLines(std::string& said, Lines lines) {
+  std::vector<std::uint8_t> told;
+  told_.Take(told, kMaxSaid);
+  AppendLines(said, {reinterpret_cast<const char*>(told.data()), told.size()});
+  if (!said.empty()) spdlog::warn("driver: {}", said);
+  if (lines == Lines::kOfKernels) return;
+  AppendLines(said, std::exchange(logged_, {}));
 }
 
 }  // namespace torpor::executor

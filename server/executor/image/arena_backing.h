@@ -27,6 +27,8 @@ class ArenaBacking final : public ImageBacking {
 
   absl::StatusOr<std::vector<memory::Extent>> Back(
       std::span<const memory::Extent> allocations) override;
+  // Does nothing: the arena is mapped from the start.
+  absl::Status Map(memory::Extent) override { return absl::OkStatus(); }
   absl::Status Release(memory::Extent extent, const memory::ExtentSet& live) override;
   bool empty() const override;
   Bytes held_bytes() const override;

@@ -125,20 +125,39 @@ void DeviceImage::OpenSource(ChunkOwner& owner, const std::vector<memory::SwapGr
 absl::StatusOr<ArrivedBytes> DeviceImage::EnqueueArrival(
     const std::vector<memory::SwapGroup>& groups, const std::vector<memory::Extent>& fresh,
     const memory::ExtentSet& live, const ArrivalSteps& steps) {
-  TORPOR_RETURN_IF_ERROR(ClearOutside(fresh, live, arrival_.stream()));
   TORPOR_RETURN_IF_ERROR(arrival_.EndStep());
+  memory::ExtentSet unprepared;
+  for (const memory::Extent& extent : fresh) unprepared.Add(extent);
   ArrivedBytes copied;
   for (const memory::SwapGroup& group : groups) {
     for (const memory::Extent& piece : group) {
+      TORPOR_RETURN_IF_ERROR(Prepare(piece, live, unprepared));
       TORPOR_RETURN_IF_ERROR(Bring(piece, arrival_.stream(), copied));
     }
     TORPOR_RETURN_IF_ERROR(arrival_.EndStep());
+  }
+  // The rest of blocks that are larger than their allocations.
+  for (const memory::Extent& rest : unprepared.extents()) {
+    TORPOR_RETURN_IF_ERROR(Prepare(rest, live, unprepared));
   }
   if (steps.enqueue_last) TORPOR_RETURN_IF_ERROR(steps.enqueue_last(arrival_.stream()));
   TORPOR_RETURN_IF_ERROR(arrival_.Finish([done = steps.on_complete, copied] {
     if (done) done(copied);
   }));
   return copied;
+}
+
+absl::Status DeviceImage::Prepare(memory::Extent piece, const memory::ExtentSet& live,
+                                  memory::ExtentSet& unprepared) {
+  const Bytes unit = backing_->chunk_bytes();
+  const memory::Extent chunks{RoundDown(piece.begin, unit), RoundUp(piece.end, unit)};
+  for (const memory::Extent& part : unprepared.Within(chunks)) {
+    TORPOR_RETURN_IF_ERROR(backing_->Map(part));
+    TORPOR_RETURN_IF_ERROR(ClearOutside({part}, live, arrival_.stream()));
+    arrival_.NotePrepared(part);
+    unprepared.Remove(part);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream, Bytes max_bytes) {
@@ -210,11 +229,13 @@ absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
   TORPOR_RETURN_IF_ERROR(CheckInside(extent));
   // Copies of whole chunks that still arrive may overlap the new allocation, and clearing around
   // the copies does.
-  TORPOR_RETURN_IF_ERROR(resident().Within(extent).empty() ? arrival_.AwaitPreparation(stream)
-                                                           : arrival_.Wait());
+  TORPOR_RETURN_IF_ERROR(resident().Within(extent).empty()
+                             ? arrival_.AwaitPreparation(extent, stream)
+                             : arrival_.Wait());
   TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::Extent> fresh, backing_->Back({&extent, 1}));
   blocks_.Forget(extent);
-  absl::Status status = ClearOutside(fresh, {}, stream);
+  absl::Status status = backing_->Map(extent);
+  if (status.ok()) status = ClearOutside(fresh, {}, stream);
   // Clears the parts in units that existed before, where an earlier allocation may have left bytes.
   memory::ExtentSet cleared;
   for (const memory::Extent& unit : fresh) cleared.Add(unit);

@@ -202,6 +202,11 @@ class DeviceImage {
                                               const std::vector<memory::Extent>& fresh,
                                               const memory::ExtentSet& live,
                                               const ArrivalSteps& steps);
+  // Maps the part of `unprepared` in the chunks of `piece`, enqueues the clearing around `live`,
+  // and takes the part out of `unprepared`. The GPU copies while later chunks are still being
+  // mapped.
+  absl::Status Prepare(memory::Extent piece, const memory::ExtentSet& live,
+                       memory::ExtentSet& unprepared);
   // Returns the chunks with written bytes, in the order of arrival.
   std::vector<std::uint64_t> WrittenChunks(const std::vector<memory::SwapGroup>& groups) const;
   // Opens source_; on failure all chunks come from the host.

@@ -38,6 +38,7 @@ absl::Status ImageArrival::Begin(const std::vector<memory::SwapAllocation>& allo
   needed_ = 0;
   leads_anywhere_ = false;
   pieces_.clear();
+  prepared_.clear();
   for (std::size_t i = 0; i < groups.size(); ++i) {
     for (const memory::Extent& piece : groups[i]) pieces_.push_back({piece, i + 2});
   }
@@ -86,9 +87,15 @@ absl::Status ImageArrival::Wait() const {
                         "copying an image to the GPU");
 }
 
-absl::Status ImageArrival::AwaitPreparation(CUstream stream) const {
+absl::Status ImageArrival::AwaitPreparation(memory::Extent extent, CUstream stream) const {
   if (!is_pending()) return absl::OkStatus();
-  return device_.Status(device_.driver().StreamWaitEvent(stream, events_.front(), 0),
+  Step last = 0;
+  for (const Piece& piece : prepared_) {
+    const bool overlaps = piece.extent.begin < extent.end && extent.begin < piece.extent.end;
+    if (overlaps) last = std::max(last, piece.step);
+  }
+  if (last == 0) return absl::OkStatus();
+  return device_.Status(device_.driver().StreamWaitEvent(stream, events_[last - 1], 0),
                         "cuStreamWaitEvent");
 }
 

@@ -38,8 +38,11 @@ class ImageArrival {
                      const std::vector<memory::SwapGroup>& groups);
   // Returns the stream for the copies, from Begin on.
   CUstream stream() const { return stream_.load(std::memory_order_acquire); }
-  // Records the next event behind the work enqueued so far: the preparation of the memory first,
-  // then group after group.
+  // Notes that the work enqueued since the last event clears the memory around live bytes in
+  // `extent`, which is new.
+  void NotePrepared(memory::Extent extent) { prepared_.push_back({extent, events_.size() + 1}); }
+  // Records the next event behind the work enqueued so far: an empty step first, then group after
+  // group.
   absl::Status EndStep();
   // Ends the enqueueing. A thread of the driver, which may not call the driver, calls `on_complete`
   // after the last copy, unless the context is lost before.
@@ -47,8 +50,8 @@ class ImageArrival {
 
   // Waits until all enqueued work is done. Any thread.
   absl::Status Wait() const;
-  // Makes later work of `stream` wait until the memory is prepared.
-  absl::Status AwaitPreparation(CUstream stream) const;
+  // Makes later work of `stream` wait until the new memory in `extent` is prepared.
+  absl::Status AwaitPreparation(memory::Extent extent, CUstream stream) const;
   // Whether the copies may still be under way. Any thread.
   bool is_pending() const { return pending_.load(std::memory_order_relaxed); }
 
@@ -67,7 +70,7 @@ class ImageArrival {
   void Forget(CUstream stream) { passed_.erase(stream); }
 
  private:
-  // So many events must have come: 1 is the preparation, the groups follow; 0 asks for nothing.
+  // So many events must have come: 1 is empty, the groups follow; 0 asks for nothing.
   using Step = std::size_t;
 
   struct Piece {
@@ -90,6 +93,7 @@ class ImageArrival {
   std::vector<CUevent> events_;          // of this arrival
   std::vector<CUevent> unused_;          // of earlier arrivals
   std::vector<Piece> pieces_;            // ascending
+  std::vector<Piece> prepared_;          // in order of arrival
   std::vector<Allocation> allocations_;  // ascending
   std::function<void()> on_complete_;
   std::atomic<bool> pending_{false};

@@ -45,11 +45,14 @@ class ImageBacking {
  public:
   virtual ~ImageBacking() = default;
 
-  // Backs the allocations (ascending, disjoint). Returns, ascending, the newly backed extents,
-  // which hold bytes of former users. All or nothing; ResourceExhausted if the memory does not
-  // suffice.
+  // Backs the allocations (ascending, disjoint), without making the addresses usable. Returns,
+  // ascending, the newly backed extents, which hold bytes of former users. All or nothing;
+  // ResourceExhausted if the memory does not suffice.
   virtual absl::StatusOr<std::vector<memory::Extent>> Back(
       std::span<const memory::Extent> allocations) = 0;
+  // Makes the addresses of the backed `extent`, rounded out to chunks, usable by the GPU. Costs
+  // time of the driver for each chunk that was not mapped yet.
+  virtual absl::Status Map(memory::Extent extent) = 0;
   // Gives back the units with bytes of `extent` and without bytes of `live`. No work uses these.
   virtual absl::Status Release(memory::Extent extent, const memory::ExtentSet& live) = 0;
   virtual bool empty() const = 0;

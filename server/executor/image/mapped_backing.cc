@@ -62,12 +62,33 @@ MappedBacking::~MappedBacking() {
 absl::StatusOr<std::vector<memory::Extent>> MappedBacking::Back(
     std::span<const memory::Extent> allocations) {
   const std::vector<Index> missing = MissingChunks(allocations);
-  TORPOR_RETURN_IF_ERROR(MapChunks(missing));
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<CUmemGenericAllocationHandle> taken,
+                          pool_.Take(missing.size()));
+  {
+    MutexLock lock(&mutex_);
+    for (std::size_t i = 0; i < missing.size(); ++i) chunks_[missing[i]] = {taken[i], false};
+  }
   const auto runs = Runs(missing);
   std::vector<memory::Extent> fresh;
   fresh.reserve(runs.size());
   for (const auto& [first, last] : runs) fresh.push_back(ExtentOf(first, last));
   return fresh;
+}
+
+absl::Status MappedBacking::Map(memory::Extent extent) {
+  std::vector<Index> mapped;
+  for (const Index index : ChunksOf({&extent, 1}, chunk_bytes_)) {
+    const auto chunk = chunks_.find(index);
+    if (chunk == chunks_.end() || chunk->second.is_mapped) continue;
+    TORPOR_RETURN_IF_ERROR(
+        device_.Status(device_.driver().MemMap(base_ + index * chunk_bytes_, chunk_bytes_, 0,
+                                               chunk->second.handle, 0),
+                       "cuMemMap"));
+    mapped.push_back(index);
+    MutexLock lock(&mutex_);
+    chunk->second.is_mapped = true;
+  }
+  return AllowAccess(mapped);
 }
 
 absl::Status MappedBacking::Release(memory::Extent extent, const memory::ExtentSet& live) {
@@ -76,7 +97,7 @@ absl::Status MappedBacking::Release(memory::Extent extent, const memory::ExtentS
        chunk != chunks_.end() && chunk->first * chunk_bytes_ < extent.end; ++chunk) {
     if (live.Within(ExtentOf(chunk->first, chunk->first)).empty()) unused.push_back(chunk->first);
   }
-  return UnmapChunks(unused);
+  return GiveBack(unused);
 }
 
 absl::StatusOr<memory::ExtentSet> MappedBacking::Import(const memory::ExtentSet& live,
@@ -98,7 +119,7 @@ absl::Status MappedBacking::ImportChunk(Index index, const UniqueFd& chunk) {
   TORPOR_RETURN_IF_ERROR(MapImported(device_, chunk, base_ + index * chunk_bytes_, chunk_bytes_));
   {
     MutexLock lock(&mutex_);
-    chunks_.emplace(index, kImported);
+    chunks_[index] = {kImported, true};
   }
   return AllowAccess({index});
 }
@@ -106,10 +127,10 @@ absl::Status MappedBacking::ImportChunk(Index index, const UniqueFd& chunk) {
 absl::StatusOr<UniqueFd> MappedBacking::Export(std::uint64_t chunk) {
   MutexLock lock(&mutex_);
   const auto found = chunks_.find(chunk);
-  if (found == chunks_.end() || found->second == kImported) {
+  if (found == chunks_.end() || found->second.handle == kImported) {
     return absl::NotFoundError("the chunk is not resident here");
   }
-  return ExportMemory(device_, found->second);
+  return ExportMemory(device_, found->second.handle);
 }
 
 std::vector<MappedBacking::Index> MappedBacking::MissingChunks(
@@ -117,27 +138,6 @@ std::vector<MappedBacking::Index> MappedBacking::MissingChunks(
   std::vector<Index> missing = ChunksOf(extents, chunk_bytes_);
   std::erase_if(missing, [this](Index index) { return chunks_.contains(index); });
   return missing;
-}
-
-absl::Status MappedBacking::MapChunks(const std::vector<Index>& indices) {
-  TORPOR_ASSIGN_OR_RETURN(const std::vector<CUmemGenericAllocationHandle> taken,
-                          pool_.Take(indices.size()));
-  absl::Status status;
-  std::size_t mapped = 0;
-  for (; mapped < indices.size(); ++mapped) {
-    status = device_.Status(device_.driver().MemMap(base_ + indices[mapped] * chunk_bytes_,
-                                                    chunk_bytes_, 0, taken[mapped], 0),
-                            "cuMemMap");
-    if (!status.ok()) break;
-    MutexLock lock(&mutex_);
-    chunks_.emplace(indices[mapped], taken[mapped]);
-  }
-  if (status.ok()) status = AllowAccess(indices);
-  if (status.ok()) return status;
-  pool_.Return(std::span(taken).subspan(mapped));
-  UnmapChunks({indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(mapped)})
-      .IgnoreError();
-  return status;
 }
 
 absl::Status MappedBacking::AllowAccess(const std::vector<Index>& indices) {
@@ -148,23 +148,33 @@ absl::Status MappedBacking::AllowAccess(const std::vector<Index>& indices) {
   return absl::OkStatus();
 }
 
-absl::Status MappedBacking::UnmapChunks(const std::vector<Index>& indices) {
-  for (const auto& [first, last] : Runs(indices)) {
-    TORPOR_RETURN_IF_ERROR(device_.Status(
-        device_.driver().MemUnmap(base_ + first * chunk_bytes_, (last - first + 1) * chunk_bytes_),
-        "cuMemUnmap"));
-    std::vector<CUmemGenericAllocationHandle> freed;
-    const auto begin = chunks_.find(first);
-    const auto end = chunks_.upper_bound(last);
-    for (auto chunk = begin; chunk != end; ++chunk) {
-      if (chunk->second != kImported) freed.push_back(chunk->second);
-    }
-    {
-      MutexLock lock(&mutex_);
-      chunks_.erase(begin, end);
-    }
-    pool_.Return(freed);
+absl::Status MappedBacking::GiveBack(const std::vector<Index>& indices) {
+  std::vector<Index> mapped;
+  std::vector<Index> unmapped;
+  for (const Index index : indices) {
+    (chunks_.at(index).is_mapped ? mapped : unmapped).push_back(index);
   }
+  for (const std::vector<Index>* const kind : {&mapped, &unmapped}) {
+    for (const auto& [first, last] : Runs(*kind)) TORPOR_RETURN_IF_ERROR(GiveBackRun(first, last));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MappedBacking::GiveBackRun(Index first, Index last) {
+  if (chunks_.at(first).is_mapped) {
+    const memory::Extent run = ExtentOf(first, last);
+    TORPOR_RETURN_IF_ERROR(
+        device_.Status(device_.driver().MemUnmap(base_ + run.begin, run.bytes()), "cuMemUnmap"));
+  }
+  std::vector<CUmemGenericAllocationHandle> freed;
+  {
+    MutexLock lock(&mutex_);
+    for (Index index = first; index <= last; ++index) {
+      const Chunk chunk = chunks_.extract(index).mapped();
+      if (chunk.handle != kImported) freed.push_back(chunk.handle);
+    }
+  }
+  pool_.Return(freed);
   return absl::OkStatus();
 }
 

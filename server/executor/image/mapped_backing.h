@@ -28,6 +28,7 @@ class MappedBacking final : public ImageBacking {
 
   absl::StatusOr<std::vector<memory::Extent>> Back(
       std::span<const memory::Extent> allocations) override;
+  absl::Status Map(memory::Extent extent) override;
   absl::Status Release(memory::Extent extent, const memory::ExtentSet& live) override;
   bool empty() const override { return chunks_.empty(); }
   Bytes held_bytes() const override {
@@ -50,8 +51,11 @@ class MappedBacking final : public ImageBacking {
 
  private:
   using Index = std::uint64_t;
-  // An imported chunk has no handle: the mapping alone keeps the memory.
-  using Chunks = std::map<Index, CUmemGenericAllocationHandle>;
+  struct Chunk {
+    CUmemGenericAllocationHandle handle = 0;  // none if imported: the mapping keeps the memory
+    bool is_mapped = false;
+  };
+  using Chunks = std::map<Index, Chunk>;
   static constexpr CUmemGenericAllocationHandle kImported = 0;
 
   MappedBacking(const Device& device, PhysicalPool& pool, std::uint64_t base, Bytes bytes)
@@ -65,11 +69,12 @@ class MappedBacking final : public ImageBacking {
     return {first * chunk_bytes_, (last + 1) * chunk_bytes_};
   }
   std::vector<Index> MissingChunks(std::span<const memory::Extent> extents) const;
-  // Maps new chunks at `indices` (ascending); an error leaves nothing mapped.
-  absl::Status MapChunks(const std::vector<Index>& indices);
   absl::Status AllowAccess(const std::vector<Index>& indices);
   absl::Status ImportChunk(Index index, const UniqueFd& chunk);
-  absl::Status UnmapChunks(const std::vector<Index>& indices);
+  // Unmaps chunks, as far as mapped, and returns chunks of the pool.
+  absl::Status GiveBack(const std::vector<Index>& indices);
+  // As GiveBack, for consecutive chunks that are all mapped, or are all not.
+  absl::Status GiveBackRun(Index first, Index last);
 
   const Device& device_;
   PhysicalPool& pool_;

@@ -179,7 +179,10 @@ void BatchRunner::PassOutputOn(ReplySink& replies) {
   // Bounds the parts, so that a kernel that prints without end delays no reply: the rest follows
   // with the next reply.
   constexpr int kMaxParts = 64;
-  for (int part = 0; part < kMaxParts && output_.Take(output.result, output.message); ++part) {
+  const auto lines = IsSticky(async_error_) ? KernelOutput::Lines::kOfKernelsAndLog
+                                            : KernelOutput::Lines::kOfKernels;
+  for (int part = 0; part < kMaxParts && output_.Take(output.result, output.message, lines);
+       ++part) {
     Send(output, replies);
   }
 }

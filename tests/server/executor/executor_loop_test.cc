@@ -131,6 +131,7 @@ class IdleBacking final : public ImageBacking {
   absl::StatusOr<std::vector<memory::Extent>> Back(std::span<const memory::Extent>) override {
     return absl::ResourceExhaustedError("there is no memory");
   }
+  absl::Status Map(memory::Extent) override { return absl::OkStatus(); }
   absl::Status Release(memory::Extent, const memory::ExtentSet&) override {
     return absl::OkStatus();
   }

@@ -46,6 +46,7 @@ TEST_F(LaunchTest, EventsOfALaunchAreRecordedBehindIt) {
   void* values[] = {&x};
   CUfunction reverse = Find("reverse");
   EXPECT_EQ(cuLaunchKernelEx(&config, reverse, values, nullptr), CUDA_ERROR_INVALID_HANDLE);
+  ASSERT_CUDA(cuFuncLoad(reverse));  // a first launch may wait for the whole context
   ASSERT_CUDA(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
   attribute.value.launchCompletionEvent.event = event;
   ASSERT_CUDA(cuLaunchHostFunc(

@@ -48,6 +48,7 @@ struct FakeDriverFunctions {
     return *value = 1, CUDA_SUCCESS;
   }
   static CUresult GetBusId(char* id, int, CUdevice) { return *id = 0, CUDA_SUCCESS; }
+  static CUresult SetContextFlags(CUdevice, unsigned) { return CUDA_SUCCESS; }
   static CUresult Retain(CUcontext* context, CUdevice) { return *context = nullptr, CUDA_SUCCESS; }
   static CUresult Release(CUdevice) { return CUDA_SUCCESS; }
   static CUresult SetCurrent(CUcontext) { return CUDA_SUCCESS; }
@@ -456,6 +457,7 @@ FakeCuda::FakeCuda() {
              .DeviceTotalMem = F::TotalMem,
              .DeviceGetAttribute = F::GetAttribute,
              .DeviceGetPciBusId = F::GetBusId,
+             .DevicePrimaryCtxSetFlags = F::SetContextFlags,
              .DevicePrimaryCtxRetain = F::Retain,
              .DevicePrimaryCtxRelease = F::Release,
              .CtxSetCurrent = F::SetCurrent,

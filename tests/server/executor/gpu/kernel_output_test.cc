@@ -11,34 +11,40 @@
 namespace torpor::executor {
 namespace {
 
-// Gives the test's own standard output back at the end.
+using Lines = KernelOutput::Lines;
+
+// Gives the test's own standard streams back at the end.
 class KernelOutputTest : public testing::Test {
  protected:
   void SetUp() override {
     std::fflush(stdout);
-    saved_ = UniqueFd(dup(STDOUT_FILENO));
+    saved_output_ = UniqueFd(dup(STDOUT_FILENO));
+    saved_error_ = UniqueFd(dup(STDERR_FILENO));
     ASSERT_TRUE(output_.TakeOver(cuda_.driver()).ok());
   }
   void TearDown() override {
     std::fflush(stdout);
-    dup2(saved_.get(), STDOUT_FILENO);
+    dup2(saved_output_.get(), STDOUT_FILENO);
+    dup2(saved_error_.get(), STDERR_FILENO);
   }
 
+  bool Take(Lines lines = Lines::kOfKernels) { return output_.Take(printed_, said_, lines); }
   std::string TakePrinted() {
     std::string all;
-    while (output_.Take(printed_, said_)) all.append(printed_.begin(), printed_.end());
+    while (Take()) all.append(printed_.begin(), printed_.end());
     return all;
   }
 
   FakeCuda cuda_;
   KernelOutput output_;
-  UniqueFd saved_;
+  UniqueFd saved_output_;
+  UniqueFd saved_error_;
   std::vector<std::uint8_t> printed_;
   std::string said_;
 };
 
 TEST_F(KernelOutputTest, NothingIsTakenTwice) {
-  EXPECT_FALSE(output_.Take(printed_, said_));
+  EXPECT_FALSE(Take(Lines::kOfKernelsAndLog));
   std::printf("one %d\n", 1);
   EXPECT_EQ(TakePrinted(), "one 1\n");
   std::printf("two");
@@ -56,17 +62,27 @@ TEST_F(KernelOutputTest, MuchComesInParts) {
   EXPECT_TRUE(TakePrinted() == all);
 }
 
-TEST_F(KernelOutputTest, TheDriversMessagesAreLines) {
-  cuda_.Say("first");
-  cuda_.Say("second");
-  ASSERT_TRUE(output_.Take(printed_, said_));
-  EXPECT_EQ(said_, "first\nsecond");
+TEST_F(KernelOutputTest, AssertionsAreLinesOfTheProgram) {
+  std::fputs("a.cu:1: failed\n", stderr);
+  std::fputs("a.cu:2: failed\n", stderr);
+  ASSERT_TRUE(Take());
+  EXPECT_EQ(said_, "a.cu:1: failed\na.cu:2: failed");
+  EXPECT_FALSE(Take());
 }
 
-TEST_F(KernelOutputTest, TheDriversMessagesCanBeTakenAlone) {
+TEST_F(KernelOutputTest, TheDriversLogIsShownOnceTheContextIsLost) {
+  cuda_.Say("a probe failed");
+  EXPECT_FALSE(Take());
+  cuda_.Say("a kernel failed");
+  ASSERT_TRUE(Take(Lines::kOfKernelsAndLog));
+  EXPECT_EQ(said_, "a probe failed\na kernel failed");
+}
+
+TEST_F(KernelOutputTest, LinesCanBeTakenAlone) {
   std::printf("printed\n");
-  cuda_.Say("said");
-  EXPECT_EQ(output_.TakeSaid(), "said");
+  std::fputs("asserted\n", stderr);
+  cuda_.Say("logged");
+  EXPECT_EQ(output_.TakeSaid(), "asserted\nlogged");
   EXPECT_EQ(output_.TakeSaid(), "");
   EXPECT_EQ(TakePrinted().substr(0, 8), "printed\n");
 }
@@ -75,7 +91,7 @@ TEST_F(KernelOutputTest, WhatIsDiscardedIsGone) {
   std::printf("for nobody");
   cuda_.Say("this too");
   output_.Discard();
-  EXPECT_FALSE(output_.Take(printed_, said_));
+  EXPECT_FALSE(Take(Lines::kOfKernelsAndLog));
 }
 
 }  // namespace

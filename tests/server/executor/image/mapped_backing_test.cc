@@ -50,9 +50,22 @@ TEST_F(MappedBackingTest, TellsWhatIsNewAndGivesBackWhatIsUnused) {
   live.Add({0, 512});
   ASSERT_TRUE(backing->Release({512, 2 * kChunk}, live).ok());
   EXPECT_EQ(pool_->free_chunks(), 6u) << "the first chunk is in use";
-  EXPECT_EQ(cuda_.mapped_chunks(), 2u);
   ASSERT_TRUE(backing->Release({0, kRange}, {}).ok());
   EXPECT_TRUE(backing->empty());
+  EXPECT_EQ(pool_->free_chunks(), 8u);
+}
+
+TEST_F(MappedBackingTest, MapsWhatIsNeededOnce) {
+  const auto backing = *MappedBacking::Open(*device_, *pool_, kBase, kRange);
+  const memory::Extent whole{0, 3 * kChunk};
+  ASSERT_TRUE(backing->Back({&whole, 1}).ok());
+  EXPECT_EQ(cuda_.mapped_chunks(), 0u);
+  ASSERT_TRUE(backing->Map({kChunk, kChunk + 1}).ok());
+  EXPECT_EQ(cuda_.mapped_chunks(), 1u);
+  ASSERT_TRUE(backing->Map({kChunk, 3 * kChunk}).ok());
+  EXPECT_EQ(cuda_.mapped_chunks(), 2u);
+  ASSERT_TRUE(backing->Release(whole, {}).ok()) << "a chunk was never mapped";
+  EXPECT_EQ(cuda_.mapped_chunks(), 0u);
   EXPECT_EQ(pool_->free_chunks(), 8u);
 }
 

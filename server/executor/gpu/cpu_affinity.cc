@@ -1,0 +1,50 @@
+#include "server/executor/gpu/cpu_affinity.h"
+
+#include <charconv>
+#include <fstream>
+#include <system_error>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
+
+namespace torpor::executor {
+namespace {
+
+std::optional<int> ParseCpu(std::string_view text) {
+  int cpu = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cpu);
+  const bool is_cpu = error == std::errc() && end == text.data() + text.size() && cpu >= 0;
+  return is_cpu && cpu < CPU_SETSIZE ? std::optional(cpu) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<cpu_set_t> ParseCpuList(std::string_view text) {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  for (const std::string_view range : absl::StrSplit(absl::StripAsciiWhitespace(text), ',')) {
+    const std::pair<std::string_view, std::string_view> ends =
+        absl::StrSplit(range, absl::MaxSplits('-', 1));
+    const std::optional<int> first = ParseCpu(ends.first);
+    const std::optional<int> last = range.find('-') == range.npos ? first : ParseCpu(ends.second);
+    if (!first || !last || *last < *first) return std::nullopt;
+    for (int cpu = *first; cpu <= *last; ++cpu) CPU_SET(static_cast<std::size_t>(cpu), &cpus);
+  }
+  return cpus;
+}
+
+int RunNearDevice(const std::string& pci_bus_id, const std::string& devices) {
+  // The kernel writes the number in lower case, the driver in upper case.
+  std::ifstream file(devices + "/" + absl::AsciiStrToLower(pci_bus_id) + "/local_cpulist");
+  std::string list;
+  if (!std::getline(file, list)) return 0;
+  const std::optional<cpu_set_t> near = ParseCpuList(list);
+  cpu_set_t usable;
+  if (!near || sched_getaffinity(0, sizeof usable, &usable) != 0) return 0;
+  cpu_set_t chosen;
+  CPU_AND(&chosen, &*near, &usable);
+  const int count = CPU_COUNT(&chosen);
+  return count > 0 && sched_setaffinity(0, sizeof chosen, &chosen) == 0 ? count : 0;
+}
+
+}  // namespace torpor::executor
