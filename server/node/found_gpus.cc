@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 
@@ -21,8 +22,8 @@ absl::StatusOr<FoundGpus> ReadDeviceList(std::string_view output,
                                          const std::vector<int>& configured) {
   const auto list = nlohmann::json::parse(output, nullptr, /*allow_exceptions=*/false);
   if (!list.is_object() || !list.contains("devices") || !list["devices"].is_array()) {
-    return absl::InternalError(
-        absl::StrCat("torpor-executor --list-devices does not list devices: ", output));
+    return absl::InternalError(absl::StrCat(
+        "torpor-executor --list-devices does not list devices: ", std::string(output)));
   }
   const nlohmann::json& devices = list["devices"];
   const int count = static_cast<int>(devices.size());

@@ -295,7 +295,7 @@ class LiveNode final : public Node,
     return true;
   }
 
-  const Config config_;
+  Config config_;
   Repository repository_;
   std::unique_ptr<EventLogWriter> event_log_;
   // Declared before the loop, whose last tasks still use the controller.

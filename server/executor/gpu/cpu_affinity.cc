@@ -2,7 +2,9 @@
 
 #include <charconv>
 #include <fstream>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
@@ -10,7 +12,7 @@
 namespace torpor::executor {
 namespace {
 
-std::optional<int> ParseCpu(std::string_view text) {
+std::optional<int> ParseCpu(const std::string& text) {
   int cpu = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cpu);
   const bool is_cpu = error == std::errc() && end == text.data() + text.size() && cpu >= 0;
@@ -22,11 +24,12 @@ std::optional<int> ParseCpu(std::string_view text) {
 std::optional<cpu_set_t> ParseCpuList(std::string_view text) {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
-  for (const std::string_view range : absl::StrSplit(absl::StripAsciiWhitespace(text), ',')) {
-    const std::pair<std::string_view, std::string_view> ends =
-        absl::StrSplit(range, absl::MaxSplits('-', 1));
-    const std::optional<int> first = ParseCpu(ends.first);
-    const std::optional<int> last = range.find('-') == range.npos ? first : ParseCpu(ends.second);
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  const std::string list(text);
+  for (const std::string& range : std::vector<std::string>(absl::StrSplit(list, ','))) {
+    const std::size_t dash = range.find('-');
+    const std::optional<int> first = ParseCpu(range.substr(0, dash));
+    const std::optional<int> last = dash == range.npos ? first : ParseCpu(range.substr(dash + 1));
     if (!first || !last || *last < *first) return std::nullopt;
     for (int cpu = *first; cpu <= *last; ++cpu) CPU_SET(static_cast<std::size_t>(cpu), &cpus);
   }
