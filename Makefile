@@ -29,7 +29,8 @@ JOBS ?= $(shell nproc)
 # $(call BUILD,PRESET[,TARGETS]): the product, or the targets named.
 BUILD = cmake --preset $(1) -Wno-dev --log-level=WARNING && \
         cmake --build --preset $(1) -j $(JOBS) $(if $(2),--target $(2))
-CTEST = ctest --output-on-failure -j $(JOBS) --no-tests=error
+# The emulated driver is as strict as NVIDIA's (docs/emulator.md).
+CTEST = TORPOR_EMULATOR_STRICT=true ctest --output-on-failure -j $(JOBS) --no-tests=error
 
 # Test programs of `make sanitized`: rich in bytes from outside (asan) or in threads (tsan). Both lists
 # build in a few minutes; `make asan tsan` run all.

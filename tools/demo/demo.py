@@ -157,7 +157,7 @@ class Demo:
     def write_configuration(self):
         lines = ["version: v1", f"run_dir: {self.run_folder}", f"state_dir: {self.run_folder}/state",
                  "http_address: 127.0.0.1:0", "metrics_address: 127.0.0.1:0",
-                 f"emulator_topology: {TOPOLOGY}", "driver_reserve: 8MiB",
+                 f"emulator_topology: {TOPOLOGY}", "driver_reserve: 8MiB", "pool_bytes: 104MiB",
                  "functions:"]
         for function in FUNCTIONS:
             token = self.run_folder / f"{function.name}.token"

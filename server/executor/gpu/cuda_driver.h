@@ -33,7 +33,7 @@ struct CudaDriver {
   decltype(&::cuCtxGetLimit) CtxGetLimit = nullptr;
   decltype(&::cuCtxSetLimit) CtxSetLimit = nullptr;
 
-  decltype(&::cuMemGetInfo) MemGetInfo = nullptr;
+  decltype(&::cuMemGetInfo_v2) MemGetInfo = nullptr;
   decltype(&::cuMemGetAllocationGranularity) MemGetAllocationGranularity = nullptr;
   decltype(&::cuMemCreate) MemCreate = nullptr;
   decltype(&::cuMemRelease) MemRelease = nullptr;

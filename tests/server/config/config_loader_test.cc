@@ -160,13 +160,11 @@ const BadFile kBadFiles[] = {
     {"KeyTwice", "version: v1\nlog_level: info\nlog_level: warn\n",
      "/etc/torpor/config.yaml:3: log_level stands twice; keep one"},
     {"Size", "version: v1\ndriver_reserve: 12 parsecs\n",
-     "/etc/torpor/config.yaml:2: driver_reserve: \"12 parsecs\" is not a size; write a number and "
-     "a "
-     "unit, for example 512MiB or 2GiB"},
+     "/etc/torpor/config.yaml:2: driver_reserve: \"12 parsecs\" is not a size; write auto, or a "
+     "number and a unit, for example 2MiB"},
     {"NegativeSize", "version: v1\ndriver_reserve: -1GiB\n",
-     "/etc/torpor/config.yaml:2: driver_reserve: \"-1GiB\" is not a size; write auto, or a number "
-     "and a "
-     "unit, for example 512MiB or 2GiB"},
+     "/etc/torpor/config.yaml:2: driver_reserve: \"-1GiB\" is not a size; write auto, or a "
+     "number and a unit, for example 2MiB"},
     {"NeitherSizeNorAuto", "version: v1\nswap_group_bytes: automatic\n",
      "/etc/torpor/config.yaml:2: swap_group_bytes: \"automatic\" is not a size; write auto, or a "
      "number and a unit, for example 2MiB"},

@@ -138,7 +138,8 @@ TEST_F(NodeTest, FunctionsSocketsHaveOneMode) {
 
 TEST_F(NodeTest, ExecutorsDivideTheirMemoryAsTheConfigurationSays) {
   std::ofstream(folder_.path("topology.yaml"))
-      << "version: v1\ngpus:\n  - memory: 1040MiB\n    count: 1\n";
+      << "version: v1\ngpus:\n  - memory: 1500MiB\n    count: 1\n";
+  config_.device.pool_bytes = kGiB;
   config_.device.address_mode = AddressMode::kTranslate;
   const auto pool_bytes = [this] {
     Start();

@@ -1,6 +1,7 @@
 #include "server/executor/gpu/kernel_output.h"
 
 #include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -17,6 +18,7 @@ using Lines = KernelOutput::Lines;
 class KernelOutputTest : public testing::Test {
  protected:
   void SetUp() override {
+    spdlog::set_level(spdlog::level::off);  // this process's log goes to the captured streams
     std::fflush(stdout);
     saved_output_ = UniqueFd(dup(STDOUT_FILENO));
     saved_error_ = UniqueFd(dup(STDERR_FILENO));
