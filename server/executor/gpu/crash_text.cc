@@ -44,7 +44,10 @@ void KeepCrashText(int captured, int original) {
   action.sa_handler = &CopyAndDie;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE}) {
-    sigaction(signal, &action, nullptr);
+    // A driver may handle faults of its kernels by signals of its own.
+    struct sigaction present {};
+    sigaction(signal, nullptr, &present);
+    if (present.sa_handler == SIG_DFL) sigaction(signal, &action, nullptr);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
 #include "server/executor/gpu/crash_text.h"
+#include "server/executor/gpu/expected_failures.h"
 
 namespace torpor::executor {
 namespace {
@@ -47,6 +48,7 @@ absl::Status KernelOutput::TakeOver(const CudaDriver& driver) {
 }
 
 void KernelOutput::OnMessage(void* self, CUlogLevel, char* text, std::size_t length) {
+  if (ExpectedFailures::AreExpected()) return;
   auto& output = *static_cast<KernelOutput*>(self);
   const std::string_view line(text, length);
   spdlog::debug("driver: {}", line);

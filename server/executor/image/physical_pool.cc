@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "server/executor/gpu/device_mapping.h"
+#include "server/executor/gpu/expected_failures.h"
 
 namespace torpor::executor {
 namespace {
@@ -41,6 +42,7 @@ bool CanExport(const Device& device, Bytes chunk_bytes) {
   if (device.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) == 0) {
     return false;
   }
+  const ExpectedFailures in_a_sandbox;
   const absl::Status tried = TryExport(device, chunk_bytes);
   if (!tried.ok()) {
     spdlog::warn("GPU memory cannot be shared with other GPUs' executors: {}", tried.ToString());

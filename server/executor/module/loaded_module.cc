@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/status_macros.h"
+#include "server/executor/gpu/expected_failures.h"
 #include "server/executor/module/module_loader.h"
 #include "server/executor/module/module_sharing.h"
 #include "server/executor/module/module_variables.h"
@@ -61,6 +62,7 @@ absl::Status LoadedModule::ReadKernel(CUfunction function) {
   LoadedKernel kernel;
   kernel.function = function;
   kernel.entry.name = name;
+  const ExpectedFailures past_the_last_parameter;
   for (std::size_t i = 0; i < kMaxParameters; ++i) {
     std::size_t offset = 0;
     std::size_t bytes = 0;
@@ -84,6 +86,7 @@ absl::Status LoadedModule::ReadKernel(CUfunction function) {
 absl::Status LoadedModule::ReadVariable(const std::string& name) {
   LoadedVariable variable;
   std::size_t bytes = 0;
+  const ExpectedFailures of_unused_variables;
   const CUresult result =
       device_.driver().ModuleGetGlobal(&variable.address, &bytes, module_, name.c_str());
   // The compiler drops unused variables, although the host code registers them.

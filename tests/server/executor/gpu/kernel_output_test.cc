@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string>
 
+#include "server/executor/gpu/expected_failures.h"
 #include "tests/server/executor/gpu/fake_cuda.h"
 
 namespace torpor::executor {
@@ -78,6 +79,15 @@ TEST_F(KernelOutputTest, TheDriversLogIsShownOnceTheContextIsLost) {
   cuda_.Say("a kernel failed");
   ASSERT_TRUE(Take(Lines::kOfKernelsAndLog));
   EXPECT_EQ(said_, "a probe failed\na kernel failed");
+}
+
+TEST_F(KernelOutputTest, WhatAProbeMakesTheDriverLogIsDropped) {
+  {
+    const ExpectedFailures of_a_probe;
+    cuda_.Say("a probe failed");
+  }
+  cuda_.Say("a kernel failed");
+  EXPECT_EQ(output_.TakeSaid(), "a kernel failed");
 }
 
 TEST_F(KernelOutputTest, LinesCanBeTakenAlone) {
