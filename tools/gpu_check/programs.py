@@ -28,9 +28,8 @@ class Comparison:
         native = self.setting.run(self.setting.native([program]), patience)
         remoted = self.setting.run(self.daemon.remoted([program]), patience)
         verdict = judge(native, remoted)
-        self.results.add(f"program/{name}", [native.ms / self.setting.time_scale,
-                                             remoted.ms / self.setting.time_scale],
-                         "ms natively, ms through Torpor")
+        self.results.add(f"program/{name}, natively and through Torpor",
+                         [round(native.ms), round(remoted.ms)], "ms", modelled=False)
         self.results.say(f"{name:<28} {native.ms:>8.0f} {remoted.ms:>8.0f} ms  {verdict}")
         kind = verdict.partition(":")[0]
         self.counts[kind] = self.counts.get(kind, 0) + 1

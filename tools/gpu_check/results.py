@@ -49,9 +49,11 @@ class Results:
         self.steps[-1]["notes"].append(text)
         self.say(text)
 
-    def add(self, name, values, units, error=None):
-        """Adds a record; times and rates are given as measured and kept as the model has them."""
-        record = {"name": name, "values": [self._modelled(value, units) for value in values],
+    def add(self, name, values, units, error=None, modelled=True):
+        """Adds a record. Times and rates are given as measured and kept as the model has them,
+        unless what took the time is not modelled, such as the start of a process."""
+        kept = [self._modelled(value, units) if modelled else value for value in values]
+        record = {"name": name, "values": kept,
                   "units": units, "error": error}
         known = self.reference.get(name)
         if known is not None:

@@ -14,7 +14,7 @@ def run(setting, results):
         results.fail(f"torpor-probe: status {ended.status}: {ended.tail()}")
         return
     for item in document["items"]:
-        results.add(f"probe/{item['name']}/duration", [item["seconds"] * setting.time_scale], "s")
+        results.add(f"probe/{item['name']}/duration", [item["seconds"]], "s", modelled=False)
         if item["error"]:
             results.note(f"item {item['name']}: {item['error']}")
     for record in document["results"]:

@@ -19,7 +19,7 @@ def run(setting, results):
 
 def _restart(setting, results, daemon, comparison):
     """A program loses the context; the next finds a new executor."""
-    executors = {gpu["pid"] for gpu in daemon.status()["gpus"]}
+    executors = {gpu["executor_pid"] for gpu in daemon.status()["gpus"]}
     comparison.compare(setting.programs / "sticky_error")
     begun = time.monotonic()
     ended = setting.run(daemon.remoted([setting.programs / "vector_add"]), 60)
@@ -27,5 +27,5 @@ def _restart(setting, results, daemon, comparison):
                              [1e3 * (time.monotonic() - begun)], "ms"))
     if ended.status != 0:
         results.fail(f"vector_add after a sticky error: status {ended.status}: {ended.tail()}")
-    if executors == {gpu["pid"] for gpu in daemon.status()["gpus"]}:
+    if executors == {gpu["executor_pid"] for gpu in daemon.status()["gpus"]}:
         results.note("the executor is the same after the sticky error: its context was not lost")
