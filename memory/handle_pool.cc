@@ -3,7 +3,7 @@
 namespace torpor::memory {
 
 void HandlePool::Add(Handle handle) {
-  free_.insert(free_.begin(), handle);
+  free_.push_back(handle);
   ++total_;
 }
 

@@ -12,7 +12,7 @@ using Handle = unsigned long long;
 // The physical handles of a GPU that are free, all of one size. Not thread-safe.
 class HandlePool {
  public:
-  // Adds a new handle, free. New handles are taken after handles that have been used.
+  // Adds a new handle, free.
   void Add(Handle handle);
 
   // Moves `count` free handles to the end of `taken`; or takes none and returns false.

@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +16,7 @@
 #include "server/executor/image/arena_memory.h"
 #include "server/executor/image/link_profile.h"
 #include "server/executor/image/mapped_backing.h"
+#include "server/executor/image/pool_size.h"
 #include "server/executor/library/math_libraries.h"
 #include "server/executor/node_link.h"
 #include "server/executor/session_memory/peer_server.h"
@@ -130,14 +130,33 @@ v1::ExecutorMessage Registration(const ExecutorSettings& settings, const Device&
   return message;
 }
 
-// The driver's reserve is at most one part in kDriverShare of a small GPU's memory.
-constexpr Bytes kDriverShare = 4;
+// Creates and keeps what every function shares, so that the driver takes the memory for that before
+// the pool takes the rest.
+void WarmUp(MathLibraries& libraries) {
+  if (const cublasHandle_t blas = libraries.cublas.Take(); blas != nullptr) {
+    libraries.cublas.Return(blas);
+  }
+  if (const cudnnHandle_t dnn = libraries.cudnn.Take(); dnn != nullptr) {
+    libraries.cudnn.Return(dnn);
+  }
+}
 
-// Bytes for images: as configured, else all of the GPU's memory except the driver's reserve.
-Bytes PoolBytes(const ExecutorSettings& settings, const Device& device) {
-  const Bytes total = device.properties().total_bytes;
-  if (settings.device.pool_bytes > 0) return settings.device.pool_bytes;
-  return total - std::min(settings.device.driver_reserve, total / kDriverShare);
+// Opens the pool: as large as configured, or all memory that the warmed-up driver leaves.
+absl::StatusOr<std::unique_ptr<PhysicalPool>> OpenPool(const ExecutorSettings& settings,
+                                                       const Device& device) {
+  TORPOR_ASSIGN_OR_RETURN(const Bytes free, device.FreeMemory());
+  const PoolNeeds needs{.total = device.properties().total_bytes,
+                        .free = free,
+                        .reserve = settings.device.driver_reserve,
+                        .asked = settings.device.pool_bytes};
+  const Bytes bytes = PoolBytes(needs);
+  spdlog::info("GPU {}: {} of {} MiB are free, {} MiB stay with the driver", settings.gpu,
+               free / kMiB, needs.total / kMiB, ReserveOf(needs) / kMiB);
+  if (bytes < needs.asked) {
+    spdlog::warn("GPU {}: pool_bytes asks for {} MiB, and {} MiB may be had; lower driver_reserve",
+                 settings.gpu, needs.asked / kMiB, bytes / kMiB);
+  }
+  return PhysicalPool::Create(device, bytes, settings.device.chunk_bytes);
 }
 
 // Opens the memory for images according to `address_mode`.
@@ -196,11 +215,6 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, Device::Open(driver, settings.gpu));
   device->RaiseLimits();
   const SwapPlan swap = PlanSwaps(settings, *device);  // while the pool does not have the memory
-  const Bytes pool_bytes = PoolBytes(settings, *device);
-  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PhysicalPool> pool,
-                          PhysicalPool::Create(*device, pool_bytes, settings.device.chunk_bytes));
-  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<ImageMemory> gpu_memory,
-                          OpenMemory(settings, *device, *pool));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<BlockHasher> hasher,
                           KernelBlockHasher::Open(*device));
   const ModuleStore store(settings.module_dir);
@@ -209,6 +223,10 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   MathLibraries libraries{.cublas = CublasPool(Find(LoadCublas, "cuBLAS", folder)),
                           .cublaslt = CublasLtLibrary(Find(LoadCublasLt, "cuBLASLt", folder)),
                           .cudnn = CudnnPool(Find(LoadCudnn, "cuDNN", folder))};
+  WarmUp(libraries);
+  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PhysicalPool> pool, OpenPool(settings, *device));
+  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<ImageMemory> gpu_memory,
+                          OpenMemory(settings, *device, *pool));
   KernelOutput output;
   TORPOR_RETURN_IF_ERROR(output.TakeOver(driver));
   MemoryDirectory directory;

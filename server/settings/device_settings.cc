@@ -54,9 +54,11 @@ struct PartitionSizesKind {
 Settings<DeviceSettings> MakeDeviceTable() {
   using Target = DeviceSettings;
   return {
-      MakeSetting("driver_reserve", SizeKind(), &Target::driver_reserve,
-                  "Device memory left to the driver for contexts, modules, local memory and "
-                  "arrays; at most a quarter of the GPU"),
+      MakeSetting(
+          "driver_reserve", SizeOrAutoKind(), &Target::driver_reserve,
+          "Device memory that images leave free beside context and libraries: for modules, "
+          "local memory, libraries' handles and arrays; at most a quarter of the GPU; auto: "
+          "3GiB or 3% of the GPU, the larger"),
       MakeSetting("pool_bytes", SizeOrAutoKind{.min = kChunkUnit}, &Target::pool_bytes,
                   "Device memory for images; auto: all but driver_reserve"),
       MakeSetting("chunk_bytes", MultipleKind{.unit = kChunkUnit}, &Target::chunk_bytes,

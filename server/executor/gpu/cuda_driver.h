@@ -32,6 +32,7 @@ struct CudaDriver {
   decltype(&::cuCtxGetLimit) CtxGetLimit = nullptr;
   decltype(&::cuCtxSetLimit) CtxSetLimit = nullptr;
 
+  decltype(&::cuMemGetInfo) MemGetInfo = nullptr;
   decltype(&::cuMemGetAllocationGranularity) MemGetAllocationGranularity = nullptr;
   decltype(&::cuMemCreate) MemCreate = nullptr;
   decltype(&::cuMemRelease) MemRelease = nullptr;

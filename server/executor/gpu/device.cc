@@ -160,6 +160,13 @@ void Device::RaiseLimits() {
   }
 }
 
+absl::StatusOr<Bytes> Device::FreeMemory() const {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  TORPOR_RETURN_IF_ERROR(Status(driver_.MemGetInfo(&free, &total), "cuMemGetInfo"));
+  return free;
+}
+
 absl::StatusOr<CUstream> Device::CreateStream() const {
   CUstream stream = nullptr;
   TORPOR_RETURN_IF_ERROR(

@@ -65,6 +65,9 @@ class Device {
   // Returns what a limit was before RaiseLimits; 0 for limits that the driver does not have.
   std::size_t default_limit(CUlimit limit) const { return default_limits_[limit]; }
 
+  // Returns the memory that no process has allocated.
+  absl::StatusOr<Bytes> FreeMemory() const;
+
   // Creates a non-blocking stream.
   absl::StatusOr<CUstream> CreateStream() const;
 

@@ -2,8 +2,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
@@ -60,12 +58,12 @@ absl::Status CheckSizes(const Device& device, Bytes pool_bytes, Bytes chunk_byte
   if (chunk_bytes == 0 || chunk_bytes % granularity != 0) {
     return absl::InvalidArgumentError(absl::StrCat("a chunk of ", chunk_bytes,
                                                    " bytes is not a multiple of the driver's ",
-                                                   granularity, "; set --chunk-bytes"));
+                                                   granularity, "; set chunk_bytes"));
   }
   if (pool_bytes < chunk_bytes) {
     return absl::InvalidArgumentError(absl::StrCat("the GPU has ", pool_bytes,
                                                    " bytes for images, less than one chunk of ",
-                                                   chunk_bytes, "; lower --driver-reserve"));
+                                                   chunk_bytes, "; lower driver_reserve"));
   }
   return absl::OkStatus();
 }
@@ -76,19 +74,30 @@ absl::StatusOr<std::unique_ptr<PhysicalPool>> PhysicalPool::Create(const Device&
                                                                    Bytes pool_bytes,
                                                                    Bytes chunk_bytes) {
   TORPOR_RETURN_IF_ERROR(CheckSizes(device, pool_bytes, chunk_bytes));
-  std::unique_ptr<PhysicalPool> pool(new PhysicalPool(device, pool_bytes / chunk_bytes, chunk_bytes,
-                                                      CanExport(device, chunk_bytes)));
-  TORPOR_RETURN_IF_ERROR(pool->AddChunk());
-  pool->filler_ = std::thread([raw = pool.get()] { raw->Fill(); });
+  std::unique_ptr<PhysicalPool> pool(
+      new PhysicalPool(device, chunk_bytes, CanExport(device, chunk_bytes)));
+  TORPOR_RETURN_IF_ERROR(pool->Fill(pool_bytes / chunk_bytes));
   return pool;
 }
 
-PhysicalPool::~PhysicalPool() {
-  {
-    MutexLock lock(&mutex_);
-    is_stopping_ = true;
+absl::Status PhysicalPool::Fill(std::size_t count) {
+  MutexLock lock(&mutex_);
+  while (chunks_.total() < count) {
+    const absl::StatusOr<CUmemGenericAllocationHandle> chunk =
+        CreateChunk(device_, chunk_bytes_, can_export_);
+    if (!chunk.ok() && chunks_.total() == 0) return chunk.status();
+    if (!chunk.ok()) {
+      spdlog::warn(
+          "the driver gives {} of {} bytes for images, since other processes have the rest: {}",
+          chunks_.total() * chunk_bytes_, count * chunk_bytes_, chunk.status().ToString());
+      return absl::OkStatus();
+    }
+    chunks_.Add(*chunk);
   }
-  if (filler_.joinable()) filler_.join();
+  return absl::OkStatus();
+}
+
+PhysicalPool::~PhysicalPool() {
   MutexLock lock(&mutex_);
   TORPOR_CHECK(chunks_.free() == chunks_.total());
   std::vector<memory::Handle> all;
@@ -96,65 +105,28 @@ PhysicalPool::~PhysicalPool() {
   for (const memory::Handle handle : all) device_.driver().MemRelease(handle);
 }
 
-absl::Status PhysicalPool::AddChunk() {
-  TORPOR_ASSIGN_OR_RETURN(const CUmemGenericAllocationHandle handle,
-                          CreateChunk(device_, chunk_bytes_, can_export_));
-  MutexLock lock(&mutex_);
-  chunks_.Add(handle);
-  changed_.SignalAll();
-  return absl::OkStatus();
-}
-
-void PhysicalPool::GiveUp(const absl::Status& status) {
-  MutexLock lock(&mutex_);
-  spdlog::error("the pool has {} of {} bytes: {}; raise --driver-reserve",
-                chunks_.total() * chunk_bytes_, pool_bytes(), status.ToString());
-  fill_status_ = status;
-  changed_.SignalAll();
-}
-
-void PhysicalPool::Fill() {
-  absl::Status status = device_.MakeCurrent();
-  while (status.ok()) {
-    {
-      MutexLock lock(&mutex_);
-      if (is_stopping_ || chunks_.total() == planned_) return;
-    }
-    status = AddChunk();
-  }
-  GiveUp(status);
-}
-
 absl::StatusOr<std::vector<CUmemGenericAllocationHandle>> PhysicalPool::Take(std::size_t count) {
   MutexLock lock(&mutex_);
-  while (chunks_.free() < count && Available() >= count) {
-    mutex_.WaitFor(changed_, absl::InfiniteDuration());
-  }
   std::vector<CUmemGenericAllocationHandle> taken;
   if (chunks_.Take(count, taken)) return taken;
-  return absl::ResourceExhaustedError(absl::StrCat("the GPU has ", Available(), " free chunks of ",
-                                                   chunk_bytes_, " bytes, ", count, " are needed"));
+  return absl::ResourceExhaustedError(absl::StrCat("the GPU has ", chunks_.free(),
+                                                   " free chunks of ", chunk_bytes_, " bytes, ",
+                                                   count, " are needed"));
 }
 
 void PhysicalPool::Return(std::span<const CUmemGenericAllocationHandle> chunks) {
   MutexLock lock(&mutex_);
   chunks_.Return(chunks);
-  changed_.SignalAll();
 }
 
-std::size_t PhysicalPool::Available() const {
-  if (!fill_status_.ok()) return chunks_.free();
-  return chunks_.free() + planned_ - chunks_.total();
+Bytes PhysicalPool::pool_bytes() const {
+  MutexLock lock(&mutex_);
+  return chunks_.total() * chunk_bytes_;
 }
 
 std::size_t PhysicalPool::free_chunks() const {
   MutexLock lock(&mutex_);
   return chunks_.free();
-}
-
-Bytes PhysicalPool::free_bytes() const {
-  MutexLock lock(&mutex_);
-  return Available() * chunk_bytes_;
 }
 
 }  // namespace torpor::executor

@@ -164,7 +164,8 @@ const BadFile kBadFiles[] = {
      "a "
      "unit, for example 512MiB or 2GiB"},
     {"NegativeSize", "version: v1\ndriver_reserve: -1GiB\n",
-     "/etc/torpor/config.yaml:2: driver_reserve: \"-1GiB\" is not a size; write a number and a "
+     "/etc/torpor/config.yaml:2: driver_reserve: \"-1GiB\" is not a size; write auto, or a number "
+     "and a "
      "unit, for example 512MiB or 2GiB"},
     {"NeitherSizeNorAuto", "version: v1\nswap_group_bytes: automatic\n",
      "/etc/torpor/config.yaml:2: swap_group_bytes: \"automatic\" is not a size; write auto, or a "

@@ -17,14 +17,20 @@ class PhysicalPoolTest : public testing::Test {
   std::unique_ptr<Device> device_ = *Device::Open(cuda_.driver(), 0);
 };
 
-TEST_F(PhysicalPoolTest, AShortGpuIsFoundOutWhenItsMemoryIsTaken) {
+TEST_F(PhysicalPoolTest, OfAShortGpuIsWhatTheDriverGives) {
   cuda_.LimitChunks(2);
   const auto pool = *PhysicalPool::Create(*device_, 4 * kChunk, kChunk);
+  EXPECT_EQ(pool->pool_bytes(), 2 * kChunk);
   EXPECT_TRUE(absl::IsResourceExhausted(pool->Take(3).status()));
   const auto two = pool->Take(2);
   ASSERT_TRUE(two.ok());
   EXPECT_EQ(pool->free_bytes(), 0u);
   pool->Return(*two);
+}
+
+TEST_F(PhysicalPoolTest, AGpuWithoutMemoryHasNoPool) {
+  cuda_.LimitChunks(0);
+  EXPECT_TRUE(absl::IsResourceExhausted(PhysicalPool::Create(*device_, kChunk, kChunk).status()));
 }
 
 TEST_F(PhysicalPoolTest, ChunksMayBeOfAnySizeThatTheDriverGives) {
