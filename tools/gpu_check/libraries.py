@@ -43,8 +43,7 @@ def _output(command):
 
 
 def _folders():
-    """Every folder worth a look, the best first."""
-    yield from filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
+    """Folders worth a look where the loader knows no library, the best first."""
     toolkits = [os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", ""), *TOOLKITS]
     for pattern in filter(None, toolkits):
         for toolkit in glob.glob(pattern):
@@ -67,7 +66,8 @@ def _cached():
 
 def _is_64_bit(path):
     try:
-        return path.open("rb").read(5)[4:] == b"\x02"
+        with path.open("rb") as file:
+            return file.read(5)[4:] == b"\x02"
     except OSError:
         return False
 
@@ -79,17 +79,17 @@ class Libraries:
         """`own`: our replacements' folder, which does not count."""
         self.folder = folder
         self.found = {}
+        named = list(filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":")))
         folders, cached = list(_folders()), _cached()
         for name in REQUIRED + OPTIONAL:
-            candidates = [f"{place}/{name}" for place in folders]
-            path = self._first([*cached.get(name, ()), *candidates] if name == "libcuda.so.1"
-                               else [*candidates, *cached.get(name, ())], own)
+            path = self._first([*(f"{place}/{name}" for place in named), *cached.get(name, ()),
+                                *(f"{place}/{name}" for place in folders)], own)
             if path is not None:
                 self.found[name] = path
             elif name in REQUIRED:
-                raise NotFound(f"{name} is nowhere to be found; name its folder in LD_LIBRARY_PATH. "
-                               "The CUDA 13 runtime and cuBLAS come with the toolkit or: "
-                               "pip install nvidia-cuda-runtime nvidia-cublas")
+                raise NotFound(f"{name} is nowhere to be found; name its folder in "
+                               "LD_LIBRARY_PATH. The CUDA 13 runtime and cuBLAS come with the "
+                               "toolkit or: pip install nvidia-cuda-runtime nvidia-cublas")
         folder.mkdir()
         for name, path in self.found.items():
             (folder / name).symlink_to(path)
@@ -104,8 +104,8 @@ class Libraries:
         return None
 
     def search_path(self):
-        """Folders for LD_LIBRARY_PATH. The system's are searched anyway; named here, other libraries
-        in them would go before the bundle's own."""
+        """Folders for LD_LIBRARY_PATH. The system's are searched anyway; named here, other
+        libraries in them would go before the bundle's own."""
         folders = [str(self.folder)]
         for path in self.found.values():
             if str(path.parent) not in SYSTEM and str(path.parent) not in folders:

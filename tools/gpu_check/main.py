@@ -5,8 +5,9 @@ Without an NVIDIA GPU it says that it skipped everything. NVIDIA's libraries are
 LD_LIBRARY_PATH, the loader's cache, CUDA toolkits, driver folders and the nvidia/*/lib folders of
 Python environments. Root is not needed; python3 is.
 
-Three calls of ten minutes: --steps machine,probe,executor,programs; --steps swap,benchmarks,pytorch;
---steps conformance. OUTPUT (or --output) names a folder for the results, which the calls share.
+Three calls of ten minutes: --steps machine,probe,executor,programs; then --steps
+swap,benchmarks,pytorch; then --steps conformance. OUTPUT (or --output) names a folder for the
+results, which the calls share.
 
 Exit status: 0, nothing differs from what programs do natively, or there is no NVIDIA GPU; 1,
 something differed or failed; 2, wrong usage.

@@ -10,6 +10,9 @@ import libraries
 import topologies
 
 
+MAX_LOGGED = 20_000  # characters of a program's output
+
+
 class CheckError(Exception):
     """What ended a step early, for people."""
 
@@ -22,21 +25,25 @@ class Setting:
         self.bin = self.root / "bin"
         self.rehearse = rehearse
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="torpor-gpu-check-"))
-        self.time_scale = topologies.TIME_SCALE if rehearse else 1
+        self.time_scale = 1
         self.give_up = time.monotonic() + limit_s
         bundled = self.root / "e2e"
         self.programs = bundled if bundled.is_dir() else self.root / "tests/e2e_programs"
         benchmarks = self.root / "bench"
         self.benchmarks = benchmarks if benchmarks.is_dir() else self.bin
+        self.duration_s = 8  # of a load
         if rehearse:
             self.libraries = None
-            self.topology = self.write_topology("h200", topologies.h200())
+            self.preset = (self.root / "lib/torpor/topologies/h200-1gpu.yaml").read_text()
+            self.time_scale = topologies.time_scale(self.preset)
+            self.topology = self.write_topology("h200")
         else:
             self.libraries = libraries.Libraries(self.work / "nvidia", self.root / "lib/torpor")
 
-    def write_topology(self, name, text):
+    def write_topology(self, name, **changes):
+        """A file of the emulated H200, changed as topologies.changed says."""
         file = self.work / f"{name}.yaml"
-        file.write_text(text)
+        file.write_text(topologies.changed(self.preset, **changes))
         return file
 
     def seconds_left(self):
@@ -66,9 +73,13 @@ class Setting:
         """Of programs of the driver API, which the emulator's driver serves too."""
         if not self.rehearse:
             return self.environment(**more)
-        return {**os.environ, "LD_LIBRARY_PATH": str(self.root / "lib/torpor/emulator"),
+        return {**os.environ, "LD_LIBRARY_PATH": str(self.driver_folder()),
                 "TORPOR_EMULATOR_TOPOLOGY": str(self.topology),
                 "TORPOR_EMULATOR_NODE": str(self.work / "emulator-node"), **more}
+
+    def driver_folder(self):
+        """Where libcuda.so.1 is."""
+        return self.root / "lib/torpor/emulator" if self.rehearse else self.libraries.folder
 
     def native(self, command, topology=None):
         """The command without Torpor; in a rehearsal, under a daemon of its own."""
@@ -94,7 +105,8 @@ class Setting:
 
     def log(self, command, status, out, err):
         with open(self.work / "programs.log", "a", encoding="utf-8") as log:
-            log.write(f"$ {' '.join(map(str, command))}\nstatus {status}\n{out[-20000:]}{err[-20000:]}\n")
+            log.write(f"$ {' '.join(map(str, command))}\nstatus {status}\n"
+                      f"{out[-MAX_LOGGED:]}{err[-MAX_LOGGED:]}\n")
 
 
 class Ended:

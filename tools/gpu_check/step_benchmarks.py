@@ -3,14 +3,13 @@
 import json
 
 PATIENCE_S = 120
+BENCHMARKS = (("handle_benchmark", "MapAnImage"), ("link_benchmark", "HostTo|ToOneGpu"))
 
 
 def run(setting, results):
-    environment = setting.driver_environment(
-        TORPOR_BENCH_GPUS="1",
-        TORPOR_BENCH_DRIVER_DIR=str(setting.root / "lib/torpor/emulator" if setting.rehearse
-                                    else setting.libraries.folder))
-    for name, pattern in (("handle_benchmark", "MapAnImage"), ("link_benchmark", "HostTo|ToOneGpu")):
+    environment = setting.driver_environment(TORPOR_BENCH_GPUS="1",
+                                             TORPOR_BENCH_DRIVER_DIR=str(setting.driver_folder()))
+    for name, pattern in BENCHMARKS:
         output = setting.work / f"{name}.json"
         ended = setting.run([setting.benchmarks / name, f"--benchmark_filter={pattern}",
                              f"--benchmark_out={output}", "--benchmark_min_time=0.01"],

@@ -1,7 +1,6 @@
 """A rehearsal's faults: what Torpor does where the driver does not do what was hoped for. Each must
 end well, which means right answers, and say what it did."""
 
-import topologies
 from daemon import Daemon
 from example_load import NAMES, Examples, urls_through
 from setting import CheckError
@@ -44,7 +43,7 @@ def _serve(results, fault, examples, daemon):
 def _reservation_refused(setting, results, examples):
     """Addresses cannot be had where functions have theirs: torpord translates them."""
     fault = "reservation refused"
-    topology = setting.write_topology("refused", topologies.h200(addresses="refused"))
+    topology = setting.write_topology("refused", addresses="refused")
     with Daemon(setting, NAMES, topology, pool_bytes="72MiB") as daemon:
         _serve(results, fault, examples, daemon)
         _expect_word(results, fault, daemon, ("translate",))
@@ -68,8 +67,7 @@ def _move(results, fault, daemon, expected_path):
 def _export_refused(setting, results, examples):
     """GPUs with links whose memory cannot be shared: images move by way of the host."""
     fault = "export refused"
-    text = topologies.h200(gpus=2, faults="exports: refused", links=2)
-    topology = setting.write_topology("unexported", text)
+    topology = setting.write_topology("unexported", gpus=2, links=2, faults="exports: refused")
     with Daemon(setting, NAMES, topology, gpus=2, pool_bytes="256MiB") as daemon:
         _serve(results, fault, examples, daemon)
         _move(results, fault, daemon, "pcie")
@@ -79,7 +77,7 @@ def _export_refused(setting, results, examples):
 def _peers_without_links(setting, results, examples):
     """Two GPUs without NVLinks: images come from the host."""
     fault = "peers without links"
-    topology = setting.write_topology("unlinked", topologies.h200(gpus=2))
+    topology = setting.write_topology("unlinked", gpus=2)
     with Daemon(setting, NAMES, topology, gpus=2, pool_bytes="256MiB") as daemon:
         _serve(results, fault, examples, daemon)
         _move(results, fault, daemon, "pcie")
@@ -88,7 +86,7 @@ def _peers_without_links(setting, results, examples):
 def _small_pool(setting, results, examples):
     """The driver gives out less than it reported: functions are swapped in what there is."""
     fault = "pool smaller than asked"
-    topology = setting.write_topology("short", topologies.h200(faults="memory_ends_at: 1GiB"))
+    topology = setting.write_topology("short", faults="memory_ends_at: 1GiB")
     with Daemon(setting, NAMES, topology, pool_bytes="2GiB") as daemon:
         _serve(results, fault, examples, daemon)
         pool = daemon.status()["gpus"][0]["pool_bytes"]

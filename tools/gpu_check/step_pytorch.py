@@ -10,7 +10,6 @@ import threading
 from daemon import Daemon
 from libraries import pythons
 from setting import CheckError
-import topologies
 
 SCRIPT = pathlib.Path(__file__).resolve().parent / "pytorch_function.py"
 IMAGE_EDGE, REHEARSED_EDGE = "224", "32"
@@ -91,7 +90,7 @@ def run(setting, results):
         results.skip("no Python here has PyTorch for CUDA 13; TORPOR_PYTHON names one")
         return
     # PyTorch's wheels have machine code that the emulator runs only for 7.5.
-    topology = (setting.write_topology("h200-pytorch", topologies.h200(capability="7.5"))
+    topology = (setting.write_topology("h200-pytorch", capability="7.5")
                 if setting.rehearse else None)
     command = [python, "-B", SCRIPT, REHEARSED_EDGE if setting.rehearse else IMAGE_EDGE]
     expected = None

@@ -1,29 +1,35 @@
-"""The emulated nodes of a rehearsal: an H200 as strict and as costly as the real one, and broken."""
+"""The emulated nodes of a rehearsal: the preset h200-1gpu, and the same with something broken."""
 
-TIME_SCALE = 20
+import re
 
-GPU = ("{{name: NVIDIA H200, memory: 140GiB, compute_capability: {capability}, "
-       "multiprocessors: 132, pcie_gbps: 55, pageable_gbps: 6, copy_us: 8, count: {count}}}")
-COSTS = """costs:
-  vmm_us: {create: 29, map: 2, set_access: 38, unmap: 34, export: 20, import: 60}
-  pin_ms_per_gib: 100
-  launch_us: 2.3
-  copy_call_us: 2
-  module_ms: 0.5
-  context_memory: 550MiB
-  cublas_memory: 32MiB
-"""
-STRICT = ("host_registrations: true, addresses: {addresses}, hidden_faults: true, "
-          "memory_overheads: true, log_failures: true, costs: true, launch_queues: true")
+# `strict: true`, point by point, so that one can be another.
+STRICT = ("strict: {{host_registrations: true, addresses: {}, hidden_faults: true, "
+          "memory_overheads: true, log_failures: true, costs: true, launch_queues: true}}")
 
 
-def h200(gpus=1, capability="9.0", addresses="honoured", faults="", links=0):
-    """The text of deploy/topologies/h200-1gpu.yaml, changed as the arguments say."""
-    text = ["version: v1", f"time_scale: {TIME_SCALE}",
-            "gpus: [" + GPU.format(capability=capability, count=gpus) + "]",
-            "strict: {" + STRICT.format(addresses=addresses) + "}", COSTS]
+def time_scale(preset):
+    """Real seconds in which a modelled one passes."""
+    return float(re.search(r"^time_scale: (\S+)", preset, re.M)[1])
+
+
+def _replace(text, pattern, replacement):
+    changed, count = re.subn(pattern, replacement, text, count=1, flags=re.M)
+    if count != 1:
+        raise ValueError(f"the topology of the H200 has no {pattern}")
+    return changed
+
+
+def changed(preset, gpus=1, capability=None, addresses=None, faults=None, links=0):
+    """The preset's text with so many GPUs, joined by so many NVLinks, and so on."""
+    text = preset
+    if gpus > 1:
+        text = _replace(text, r"(pcie_gbps: )", rf"count: {gpus}, \1")
+    if capability:
+        text = _replace(text, r"compute_capability: [\d.]+", f"compute_capability: {capability}")
+    if addresses:
+        text = _replace(text, r"^strict: true$", STRICT.format(addresses))
     if links:
-        text.append(f"nvlinks: {{gbps_per_link: 25, pairs: [{{gpus: [0, 1], links: {links}}}]}}")
+        text += f"nvlinks: {{gbps_per_link: 25, pairs: [{{gpus: [0, 1], links: {links}}}]}}\n"
     if faults:
-        text.append(f"faults: {{{faults}}}")
-    return "\n".join(text) + "\n"
+        text += f"faults: {{{faults}}}\n"
+    return text
