@@ -17,7 +17,7 @@ class DocumentReader;
 struct DriverFaults {
   bool refuses_exports = false;  // cuMemExportToShareableHandle fails, whatever attributes say
   // No more than so many bytes of each GPU can be had, although cuMemGetInfo reports all of them.
-  std::optional<Bytes> memory_ends_at;
+  std::optional<Bytes> memory_ends_at = std::nullopt;
 
   friend bool operator==(const DriverFaults&, const DriverFaults&) = default;
 };

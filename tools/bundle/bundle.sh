@@ -49,7 +49,7 @@ done
 missing=$(for file in "${programs[@]}"; do ldd "$file"; done | grep 'not found' |
   grep -v 'libcuda\.so\.1 ' || true)
 [ -z "$missing" ] || { echo "bundle: libraries are missing: $missing" >&2; exit 1; }
-newest=$(for file in "${programs[@]}" "$root"/lib/torpor/*/*; do
+newest=$(for file in "${programs[@]}" "$root"/lib/torpor/*/*.so*; do
            objdump -T "$file" | grep -o 'GLIBC_2\.[0-9]*' || true
          done | sort -Vu | tail -1)
 [ "$(printf '%s\n' "$newest" GLIBC_2.36 | sort -V | tail -1)" = GLIBC_2.36 ] ||

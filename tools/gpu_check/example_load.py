@@ -45,9 +45,11 @@ class Examples:
         report.unlink(missing_ok=True)
         ended = self.setting.run([self.setting.bin / "torpor-loadgen", workload, "--json", report,
                                   "--quiet"], self.duration_s + 90)
-        if not report.exists():
-            raise CheckError(f"torpor-loadgen, {label}: status {ended.status}: {ended.tail()}")
-        return json.loads(report.read_text())
+        try:
+            return json.loads(report.read_text())
+        except (OSError, ValueError):
+            raise CheckError(f"torpor-loadgen, {label}: status {ended.status} (124: out of time): "
+                             f"{ended.tail()}") from None
 
 
 def urls_through(daemon):
