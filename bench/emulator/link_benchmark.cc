@@ -1,6 +1,6 @@
 // Rates that copies reach on the emulated node of the paper, against those of the model. With
-// TORPOR_BENCH_GPUS, a number of GPUs: rates of the driver that the dynamic linker finds, which has so
-// many.
+// TORPOR_BENCH_GPUS, a number of GPUs: rates of the driver that the dynamic linker finds, which has
+// so many.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 

@@ -12,7 +12,7 @@ namespace torpor::server {
 // Settings for the use of a GPU (docs/configuration.md), the same for every executor.
 struct DeviceSettings {
   Bytes driver_reserve = 0;      // device memory that stays free for the driver; 0: chosen by size
-  Bytes pool_bytes = 0;      // device memory for images; 0: all that stays free
+  Bytes pool_bytes = 0;          // device memory for images; 0: all that stays free
   Bytes chunk_bytes = 2 * kMiB;  // unit in which images occupy device memory
   AddressMode address_mode = AddressMode::kMap;
   // Sizes of the slots in the arena's partitions (kTranslate), ascending. nullopt: the sizes of

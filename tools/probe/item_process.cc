@@ -13,18 +13,37 @@
 namespace torpor::probe {
 namespace {
 
-// Appends what comes from `fd` until it ends or the time is up; false in the latter case.
-bool ReadUntilEnd(int fd, double patience_ms, std::string& text) {
-  const Stopwatch watch;
+constexpr int kTickMs = 20;
+
+// Appends what there is within `wait_ms`; false if there is nothing.
+bool ReadSome(int fd, int wait_ms, std::string& text) {
   std::array<char, 4096> buffer;
-  while (watch.ms() < patience_ms) {
-    pollfd waiting{.fd = fd, .events = POLLIN, .revents = 0};
-    if (poll(&waiting, 1, static_cast<int>(patience_ms - watch.ms()) + 1) <= 0) continue;
-    const ssize_t got = read(fd, buffer.data(), buffer.size());
-    if (got <= 0) return true;
-    text.append(buffer.data(), static_cast<std::size_t>(got));
+  pollfd waiting{.fd = fd, .events = POLLIN, .revents = 0};
+  if (poll(&waiting, 1, wait_ms) <= 0) return false;
+  const ssize_t got = read(fd, buffer.data(), buffer.size());
+  if (got <= 0) return false;
+  text.append(buffer.data(), static_cast<std::size_t>(got));
+  return true;
+}
+
+// Leaves the process to be waited for, so that no other gets its number.
+bool HasEnded(pid_t child) {
+  siginfo_t info{};
+  return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == child;
+}
+
+// Appends what the process writes until it ends or the time is up; false in the latter case. The
+// pipe may stay open, if the item has left a process behind.
+bool ReadUntilEnd(int fd, pid_t child, double patience_ms, std::string& text) {
+  const Stopwatch watch;
+  bool has_ended = false;
+  while (!has_ended && watch.ms() < patience_ms) {
+    has_ended = HasEnded(child);  // before the last look, so that nothing is missed
+    while (ReadSome(fd, has_ended ? 0 : kTickMs, text)) {
+    }
   }
-  return false;
+  return has_ended;
 }
 
 std::string Describe(int status) {
@@ -56,7 +75,7 @@ ItemEnd RunInProcess(const Item& item) {
   const pid_t child = fork();
   if (child == 0) RunItem(item, writing.get());
   writing.Reset();
-  const bool is_complete = ReadUntilEnd(reading.get(), item.patience_s * 1e3, end.lines);
+  const bool is_complete = ReadUntilEnd(reading.get(), child, item.patience_s * 1e3, end.lines);
   kill(-child, SIGKILL);
   if (!is_complete) kill(child, SIGKILL);
   int status = 0;

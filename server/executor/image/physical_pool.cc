@@ -95,7 +95,8 @@ absl::Status PhysicalPool::Fill(std::size_t count) {
   }
   if (chunks.empty()) return status;
   if (!status.ok()) {
-    // The driver's reserve is gone as well: without a part of these chunks no module could be loaded.
+    // The driver's reserve is gone as well: without a part of these chunks no module could be
+    // loaded.
     for (std::size_t i = chunks.size() / kGivenBackShare; i > 0; --i) {
       device_.driver().MemRelease(chunks.back());
       chunks.pop_back();
