@@ -40,11 +40,15 @@ function(torpor_cuda_program name source)
   add_custom_target(cuda_${name} ALL DEPENDS ${ARG_DIRECTORY}/${name})
 endfunction()
 
-# torpor_embedded_fatbin(OUTPUT_VARIABLE SOURCE SYMBOL): a C++ source that defines
-# `extern const char SYMBOL[]` in namespace torpor::executor, the fatbin of a .cu file: machine code
+# torpor_embedded_fatbin(OUTPUT_VARIABLE SOURCE SYMBOL [NAMESPACE]): a C++ source that defines
+# `extern const char SYMBOL[]` in a namespace, torpor::executor by default, the fatbin of a .cu file: machine code
 # for the GPUs that servers have, which starts without a compilation, and PTX for all others.
 function(torpor_embedded_fatbin output source symbol)
   get_filename_component(name ${source} NAME_WE)
+  set(namespace torpor::executor)
+  if(ARGN)
+    list(GET ARGN 0 namespace)
+  endif()
   set(fatbin ${CMAKE_CURRENT_BINARY_DIR}/${name}.fatbin)
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/${name}_fatbin.cc)
   add_custom_command(OUTPUT ${generated}
@@ -53,7 +57,7 @@ function(torpor_embedded_fatbin output source symbol)
             -gencode arch=compute_100,code=sm_100 -gencode arch=compute_120,code=sm_120
             -o ${fatbin} ${CMAKE_CURRENT_SOURCE_DIR}/${source}
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/embed_file.py
-            ${fatbin} torpor::executor ${symbol} ${generated}
+            ${fatbin} ${namespace} ${symbol} ${generated}
     DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/embed_file.py
     COMMENT "nvcc ${name}.fatbin" VERBATIM)
   set(${output} ${generated} PARENT_SCOPE)

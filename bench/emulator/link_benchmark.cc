@@ -1,7 +1,10 @@
-// Rates that copies reach on the emulated node of the paper, against those of the model.
+// Rates that copies reach on the emulated node of the paper, against those of the model. With
+// TORPOR_BENCH_GPUS, a number of GPUs: rates of the driver that the dynamic linker finds, which has
+// so many.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -16,15 +19,50 @@ namespace {
 constexpr std::size_t kSize = std::size_t{64} << 20;
 constexpr double kTimeScale = 10;  // the topology's
 
-// One process for each way; all copy at the same time. `model_gbps` is what the topology lets them
-// have together.
-void Copy(benchmark::State& state, const std::vector<CopyWay>& ways, double model_gbps) {
-  const std::string node = "/tmp/torpor-link-benchmark-" + std::to_string(getpid());
-  setenv("TORPOR_EMULATOR_TOPOLOGY", TORPOR_BENCH_TOPOLOGY, 1);
-  setenv("TORPOR_EMULATOR_NODE", node.c_str(), 1);
+// GPUs of the machine's own driver; 0: the emulated node of the paper is measured.
+int OwnGpus() {
+  const char* const gpus = std::getenv("TORPOR_BENCH_GPUS");
+  return gpus == nullptr ? 0 : std::atoi(gpus);
+}
+
+std::vector<std::unique_ptr<CopyingProcess>> StartProcesses(const std::vector<CopyWay>& ways) {
   std::vector<std::unique_ptr<CopyingProcess>> processes;
   processes.reserve(ways.size());
   for (const CopyWay way : ways) processes.push_back(std::make_unique<CopyingProcess>(way, kSize));
+  return processes;
+}
+
+// Copies as long as the benchmark runs; gives the gigabytes of a round.
+double CopyAll(benchmark::State& state, const std::vector<std::unique_ptr<CopyingProcess>>& all) {
+  for (auto _ : state) {
+    for (const auto& process : all) process->StartCopy();
+    for (const auto& process : all) process->AwaitCopy();
+  }
+  return static_cast<double>(all.size() * kSize) / 1e9;
+}
+
+void CopyOnOwnGpus(benchmark::State& state, const std::vector<CopyWay>& ways) {
+  for (const CopyWay way : ways) {
+    if (std::max(way.from, way.to) < OwnGpus()) continue;
+    state.SkipWithError("there are not as many GPUs");
+    return;
+  }
+  const double gigabytes = CopyAll(state, StartProcesses(ways));
+  state.counters["GB/s"] =
+      benchmark::Counter(gigabytes, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+// One process for each way; all copy at the same time. `model_gbps` is what the topology lets them
+// have together.
+void Copy(benchmark::State& state, const std::vector<CopyWay>& ways, double model_gbps) {
+  if (OwnGpus() > 0) {
+    CopyOnOwnGpus(state, ways);
+    return;
+  }
+  const std::string node = "/tmp/torpor-link-benchmark-" + std::to_string(getpid());
+  setenv("TORPOR_EMULATOR_TOPOLOGY", TORPOR_BENCH_TOPOLOGY, 1);
+  setenv("TORPOR_EMULATOR_NODE", node.c_str(), 1);
+  const auto processes = StartProcesses(ways);
   auto account = ModelAccount::Open(node);
   unlink(node.c_str());
   if (!account.ok()) {
@@ -32,11 +70,7 @@ void Copy(benchmark::State& state, const std::vector<CopyWay>& ways, double mode
     return;
   }
   account->Reset();
-  for (auto _ : state) {
-    for (const auto& process : processes) process->StartCopy();
-    for (const auto& process : processes) process->AwaitCopy();
-  }
-  const double gigabytes = static_cast<double>(ways.size() * kSize) / 1e9;
+  const double gigabytes = CopyAll(state, processes);
   using benchmark::Counter;
   state.counters["modelled GB/s"] =
       Counter(gigabytes * kTimeScale, Counter::kIsIterationInvariantRate);

@@ -127,7 +127,7 @@ void MapAnImage(benchmark::State& state) {
   driver->MemAddressFree(base, kImageBytes);
   (*pool)->Return(*handles);
 }
-BENCHMARK(MapAnImage)->ArgName("MiB")->Arg(2)->Arg(32)->Unit(benchmark::kMicrosecond);
+BENCHMARK(MapAnImage)->ArgName("MiB")->Arg(2)->Arg(8)->Arg(32)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace torpor::executor

@@ -11,6 +11,9 @@
 namespace torpor::executor {
 namespace {
 
+// Of a pool that came out smaller than asked for, one part in so many goes back to the driver.
+constexpr std::size_t kGivenBackShare = 4;
+
 CUmemAllocationProp HandleProperties(const Device& device, bool can_export) {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -83,19 +86,30 @@ absl::StatusOr<std::unique_ptr<PhysicalPool>> PhysicalPool::Create(const Device&
 }
 
 absl::Status PhysicalPool::Fill(std::size_t count) {
-  MutexLock lock(&mutex_);
-  while (chunks_.total() < count) {
+  std::vector<CUmemGenericAllocationHandle> chunks;
+  absl::Status status;
+  while (chunks.size() < count) {
     const absl::StatusOr<CUmemGenericAllocationHandle> chunk =
         CreateChunk(device_, chunk_bytes_, can_export_);
-    if (!chunk.ok() && chunks_.total() == 0) return chunk.status();
-    if (!chunk.ok()) {
-      spdlog::warn(
-          "the driver gives {} of {} bytes for images, since other processes have the rest: {}",
-          chunks_.total() * chunk_bytes_, count * chunk_bytes_, chunk.status().ToString());
-      return absl::OkStatus();
-    }
-    chunks_.Add(*chunk);
+    status = chunk.status();
+    if (!status.ok()) break;
+    chunks.push_back(*chunk);
   }
+  if (chunks.empty()) return status;
+  if (!status.ok()) {
+    // The driver's reserve is gone as well: without a part of these chunks no module could be
+    // loaded.
+    for (std::size_t i = chunks.size() / kGivenBackShare; i > 0; --i) {
+      device_.driver().MemRelease(chunks.back());
+      chunks.pop_back();
+    }
+    spdlog::warn(
+        "the driver gives less than {} bytes for images, since other processes have the rest: the "
+        "pool has {} bytes, a part stays with the driver: {}",
+        count * chunk_bytes_, chunks.size() * chunk_bytes_, status.ToString());
+  }
+  MutexLock lock(&mutex_);
+  for (const CUmemGenericAllocationHandle chunk : chunks) chunks_.Add(chunk);
   return absl::OkStatus();
 }
 

@@ -28,6 +28,13 @@ TEST_F(PhysicalPoolTest, OfAShortGpuIsWhatTheDriverGives) {
   pool->Return(*two);
 }
 
+TEST_F(PhysicalPoolTest, OfAShortGpuLeavesTheDriverAPart) {
+  cuda_.LimitChunks(9);
+  const auto pool = *PhysicalPool::Create(*device_, 12 * kChunk, kChunk);
+  EXPECT_EQ(pool->pool_bytes(), 7 * kChunk);
+  EXPECT_TRUE(absl::IsResourceExhausted(pool->Take(8).status()));
+}
+
 TEST_F(PhysicalPoolTest, AGpuWithoutMemoryHasNoPool) {
   cuda_.LimitChunks(0);
   EXPECT_TRUE(absl::IsResourceExhausted(PhysicalPool::Create(*device_, kChunk, kChunk).status()));
