@@ -24,6 +24,12 @@ std::uint32_t PackedResult(const BlockBarrier& barrier) {
   return (barrier.count << 1) | (barrier.all ? 1U : 0U);
 }
 
+void Assign(std::uint32_t (&axes)[3], const Dim3& size) {
+  axes[0] = size.x;
+  axes[1] = size.y;
+  axes[2] = size.z;
+}
+
 std::string Triple(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
   char text[40];
   std::snprintf(text, sizeof(text), "(%u,%u,%u)", x, y, z);
@@ -42,22 +48,30 @@ BlockRunner* BlockRunner::Current() { return current_runner; }
 
 bool BlockRunner::Prepare(KernelJob& job) {
   job_ = &job;
-  while (blocks_.size() > job.schedule.share) {
-    Arena::Instance().Release(blocks_.back()->slot);
-    blocks_.pop_back();
+  while (clusters_.size() > job.schedule.share) {
+    for (const auto& block : clusters_.back()->blocks) Arena::Instance().Release(block->slot);
+    clusters_.pop_back();
   }
-  if (blocks_.empty() && !AddBlock()) return false;
+  if (clusters_.empty() && !AddCluster()) return false;
   // The launching thread prepares before any helper.
   if (job.shape.config.cooperative && job.memory.grid_workspace == 0) {
-    std::uint8_t* const memory = blocks_[0]->slot.parameters + kParameterWindowBytes / 2;
+    const ResidentBlock& first = *clusters_[0]->blocks[0];
+    std::uint8_t* const memory = first.slot.parameters + kParameterWindowBytes / 2;
     std::memset(memory, 0, 256);
     job.memory.grid_workspace = reinterpret_cast<std::uint64_t>(memory);
   }
-  return PrepareBlock(*blocks_[0]);
+  return PrepareCluster(*clusters_[0]);
+}
+
+bool BlockRunner::AddCluster() {
+  auto cluster = std::make_unique<ResidentCluster>();
+  if (!AddBlock(*cluster)) return false;
+  clusters_.push_back(std::move(cluster));
+  return true;
 }
 
 // Takes a slot of the arena. Fails the job if the arena is full.
-bool BlockRunner::AddBlock() {
+bool BlockRunner::AddBlock(ResidentCluster& cluster) {
   auto block = std::make_unique<ResidentBlock>();
   block->slot = Arena::Instance().Acquire();
   if (block->slot.shared_end == nullptr) {
@@ -65,7 +79,29 @@ bool BlockRunner::AddBlock() {
         {ExecError::kOutOfMemory, "no address space for the blocks of " + job_->kernel});
     return false;
   }
-  blocks_.push_back(std::move(block));
+  block->cluster = &cluster;
+  block->rank = static_cast<std::uint32_t>(cluster.blocks.size());
+  cluster.blocks.push_back(std::move(block));
+  return true;
+}
+
+// The last job's clusters may have been of another size.
+bool BlockRunner::PrepareCluster(ResidentCluster& cluster) {
+  const std::uint32_t size = job_->shape.cluster_blocks();
+  while (cluster.blocks.size() > size) {
+    Arena::Instance().Release(cluster.blocks.back()->slot);
+    cluster.blocks.pop_back();
+  }
+  while (cluster.blocks.size() < size) {
+    if (!AddBlock(cluster)) return false;
+  }
+  if (!Arena::OpenWindows(cluster.blocks[0]->slot, size)) {
+    job_->progress.Fail({ExecError::kOutOfMemory, "no memory for the clusters of " + job_->kernel});
+    return false;
+  }
+  for (const auto& block : cluster.blocks) {
+    if (!PrepareBlock(*block)) return false;
+  }
   return true;
 }
 
@@ -82,13 +118,18 @@ bool BlockRunner::PrepareBlock(ResidentBlock& block) {
     std::memcpy(block.slot.parameters, job.memory.parameters.data(), job.memory.parameters.size());
   }
   if (block.warps.size() < warps) block.warps = std::vector<Warp>(warps);
+  const LaunchConfig& config = job.shape.config;
+  const Dim3 clusters = job.shape.ClusterGrid();
+  const Dim3 place = job.shape.PlaceInCluster(block.rank);
+  std::uint8_t* const shared_end =
+      block.cluster->blocks[0]->slot.shared_end + block.rank * kClusterStride;
   for (std::uint32_t i = 0; i < warps; ++i) {
     Warp& warp = block.warps[i];
     warp.calls = &Runtime();
     warp.parameters = block.slot.parameters;
     warp.symbols = job.memory.symbols;
     // At the very end of the window, so that the first byte behind faults if page sizes allow.
-    warp.shared = block.slot.shared_end - RoundUp(buffer, job.memory.shared_alignment);
+    warp.shared = shared_end - RoundUp(buffer, job.memory.shared_alignment);
     warp.local_end = block.slot.local + (i + 1) * job.memory.local_bytes_per_warp;
     warp.window_begin = job.memory.device->window_begin();
     warp.window_bytes = job.memory.device->window_end() - job.memory.device->window_begin();
@@ -99,12 +140,14 @@ bool BlockRunner::PrepareBlock(ResidentBlock& block) {
     warp.grid_workspace = job.memory.grid_workspace;
     const std::uint32_t left = job.shape.threads() - i * kWarpLanes;
     warp.mask = left >= kWarpLanes ? 0xffffffffU : (1U << left) - 1;
-    warp.ntid[0] = job.shape.config.block.x;
-    warp.ntid[1] = job.shape.config.block.y;
-    warp.ntid[2] = job.shape.config.block.z;
-    warp.nctaid[0] = job.shape.config.grid.x;
-    warp.nctaid[1] = job.shape.config.grid.y;
-    warp.nctaid[2] = job.shape.config.grid.z;
+    Assign(warp.ntid, config.block);
+    Assign(warp.nctaid, config.grid);
+    Assign(warp.nclusterid, clusters);
+    Assign(warp.cluster_nctaid, config.cluster);
+    Assign(warp.cluster_ctaid, place);
+    warp.cluster_rank = block.rank;
+    warp.cluster_blocks = job.shape.cluster_blocks();
+    warp.is_explicit_cluster = job.shape.explicit_cluster ? 1 : 0;
     warp.warp = i;
     warp.warps = warps;
     warp.dynamic_shared_bytes = dynamic;
@@ -137,10 +180,25 @@ bool BlockRunner::PrepareWaiting(ResidentBlock& block) {
   return true;
 }
 
-// Sets the fields of all warps for block number `index`, which has not started yet.
-void BlockRunner::Place(ResidentBlock& block, std::uint64_t index) {
-  const auto [x, y, z] = job_->shape.Coordinates(index);
-  const auto multiprocessor = static_cast<std::uint32_t>(index % job_->traits.multiprocessors);
+// Sets the fields of all warps for cluster number `index`, which has not started yet.
+void BlockRunner::Place(ResidentCluster& cluster, std::uint64_t index) {
+  const Dim3 id = job_->shape.ClusterCoordinates(index);
+  std::uint64_t number = index * cluster.blocks.size();
+  for (const auto& block : cluster.blocks) {
+    PlaceBlock(*block, id, static_cast<std::uint32_t>(number++ % job_->traits.multiprocessors));
+  }
+  if (cluster.arrived == 0) return;  // waiting is empty, too
+  cluster.arrived = 0;
+  cluster.waiting.Clear();
+}
+
+void BlockRunner::PlaceBlock(ResidentBlock& block, const Dim3& cluster_id,
+                             std::uint32_t multiprocessor) {
+  const Dim3& size = job_->shape.config.cluster;
+  const Warp& any = block.warps[0];
+  const std::uint32_t x = cluster_id.x * size.x + any.cluster_ctaid[0];
+  const std::uint32_t y = cluster_id.y * size.y + any.cluster_ctaid[1];
+  const std::uint32_t z = cluster_id.z * size.z + any.cluster_ctaid[2];
   const std::uint32_t warps = job_->shape.warps();
   std::uint8_t* local = block.slot.local;
   for (std::uint32_t i = 0; i < warps; ++i, local += job_->memory.local_bytes_per_warp) {
@@ -148,9 +206,11 @@ void BlockRunner::Place(ResidentBlock& block, std::uint64_t index) {
     warp.ctaid[0] = x;
     warp.ctaid[1] = y;
     warp.ctaid[2] = z;
+    Assign(warp.clusterid, cluster_id);
     warp.local = local;
     warp.multiprocessor = multiprocessor;
     warp.resume_point = 0;
+    warp.is_at_cluster = false;
   }
   if (job_->memory.reserved_shared) {
     const Warp& warp = block.warps[0];
@@ -163,9 +223,9 @@ void BlockRunner::Place(ResidentBlock& block, std::uint64_t index) {
   for (BlockBarrier& barrier : block.barriers) barrier = BlockBarrier();
 }
 
-void BlockRunner::RunBlocks(std::uint64_t first, std::uint64_t end) {
+void BlockRunner::RunClusters(std::uint64_t first, std::uint64_t end) {
   CatchFailures([&] {
-    for (std::uint64_t block = first; block < end && !job_->progress.failed; ++block) Run(block);
+    for (std::uint64_t index = first; index < end && !job_->progress.failed; ++index) Run(index);
   });
 }
 
@@ -191,19 +251,21 @@ void BlockRunner::CatchFailures(const Body& body) {
 
 // Warps that never wait run one after the other, without a queue.
 void BlockRunner::Run(std::uint64_t index) {
-  ResidentBlock& block = *blocks_[0];
-  Place(block, index);
+  ResidentCluster& cluster = *clusters_[0];
+  Place(cluster, index);
   if (!job_->schedule.switches) {
-    for (std::uint32_t i = 0; i < job_->shape.warps(); ++i) {
-      running_ = &block.warps[i];
-      job_->code.entry(running_);
+    for (const auto& block : cluster.blocks) {
+      for (std::uint32_t i = 0; i < job_->shape.warps(); ++i) {
+        running_ = &block->warps[i];
+        job_->code.entry(running_);
+      }
     }
     return;
   }
   ready_.Clear();
   unfinished_ = 0;
   started_ = 1;
-  Enqueue(block);
+  for (const auto& block : cluster.blocks) Enqueue(*block);
   RunInTurns();
 }
 
@@ -227,7 +289,7 @@ void BlockRunner::RunInTurns() {
     SwitchFrom(nullptr);
   }
   if (unfinished_ == 0) return;
-  running_ = &blocks_[0]->warps[0];
+  running_ = &clusters_[0]->blocks[0]->warps[0];
   Fail(ExecError::kTrap, "deadlock: all warps that have not ended wait at barriers", 0);
   Escape();
 }
@@ -241,13 +303,13 @@ void BlockRunner::RunResumable() {
   }
 }
 
-// Whether the warps on this thread may wait for blocks not yet started.
+// Whether the warps on this thread may wait for clusters not yet started.
 bool BlockRunner::ShouldStartAnother() {
   constexpr std::size_t kMax = 512;
   constexpr Duration kPatience = std::chrono::milliseconds(2);  // for other threads to come
   constexpr unsigned kYields = 64;                              // between looks at the clock
   const bool may_wait =
-      job_->schedule.blocks_wait && job_->progress.next_block < job_->shape.blocks();
+      job_->schedule.blocks_wait && job_->progress.next_cluster < job_->shape.clusters();
   if (!may_wait) return false;
   if (started_ < job_->schedule.share) return true;
   const bool has_room = started_ < kMax || job_->shape.config.cooperative;
@@ -255,17 +317,17 @@ bool BlockRunner::ShouldStartAnother() {
   return std::chrono::steady_clock::now() - job_->schedule.start > kPatience;
 }
 
-// Starts another block beside the running blocks. Returns false, and the job has failed, if memory
-// lacks.
+// Starts another cluster beside the running clusters. Returns false, and the job has failed, if
+// memory lacks.
 bool BlockRunner::StartAnother() {
-  const std::uint64_t index = job_->progress.next_block.fetch_add(1);
-  if (index >= job_->shape.blocks()) return true;
+  const std::uint64_t index = job_->progress.next_cluster.fetch_add(1);
+  if (index >= job_->shape.clusters()) return true;
   try {
-    if (started_ == blocks_.size() && !AddBlock()) return false;
-    ResidentBlock& block = *blocks_[started_];
-    if (!PrepareBlock(block)) return false;
-    Place(block, index);
-    Enqueue(block);
+    if (started_ == clusters_.size() && !AddCluster()) return false;
+    ResidentCluster& cluster = *clusters_[started_];
+    if (!PrepareCluster(cluster)) return false;
+    Place(cluster, index);
+    for (const auto& block : cluster.blocks) Enqueue(*block);
     ++started_;
     return true;
   } catch (const std::bad_alloc&) {
@@ -276,10 +338,14 @@ bool BlockRunner::StartAnother() {
 
 // The warps of blocks that ended early stand anywhere, some at barriers.
 void BlockRunner::AbandonBlocks() {
-  for (const auto& block : blocks_) {
-    for (Warp& warp : block->warps) warp.resume = nullptr;
-    block->barriers.fill({});
-    block->incomplete_barriers = 0;
+  for (const auto& cluster : clusters_) {
+    cluster->arrived = 0;
+    cluster->waiting.Clear();
+    for (const auto& block : cluster->blocks) {
+      for (Warp& warp : block->warps) warp.resume = nullptr;
+      block->barriers.fill({});
+      block->incomplete_barriers = 0;
+    }
   }
 }
 
@@ -337,6 +403,7 @@ bool BlockRunner::LetOthersRun(Warp& warp) {
 
 bool BlockRunner::Wait(Warp& warp, std::uint32_t id, std::uint32_t threads, std::uint32_t mask,
                        std::uint32_t predicates, BarrierMode mode) {
+  if (id == kClusterBarrier) return WaitInCluster(warp, mode);
   ResidentBlock& block = *warp.block;
   if (id >= block.barriers.size()) {
     Fail(ExecError::kTrap, "barrier " + std::to_string(id) + " does not exist", 0);
@@ -367,6 +434,44 @@ void BlockRunner::Release(ResidentBlock& block, BlockBarrier& barrier) {
   ready_.Append(barrier.waiting);
   barrier.arrived = 0;
   --block.incomplete_barriers;
+}
+
+// barrier.cluster.arrive, or .wait for the end of the phase in which the warp arrived.
+bool BlockRunner::WaitInCluster(Warp& warp, BarrierMode mode) {
+  if (!job_->schedule.switches) return true;
+  ResidentCluster& cluster = *warp.block->cluster;
+  if (mode == BarrierMode::kArrive) {
+    // Lanes of a warp that come apart arrive once.
+    if (warp.is_at_cluster) return true;
+    warp.is_at_cluster = true;
+    warp.cluster_phase = cluster.phase;
+    ++cluster.arrived;
+    EndPhaseIfComplete(cluster);
+    return true;
+  }
+  if (!warp.is_at_cluster || warp.cluster_phase != cluster.phase) {
+    warp.is_at_cluster = false;
+    return true;
+  }
+  cluster.waiting.Push(warp);
+  if (job_->resumable) return false;
+  SwitchFrom(&warp);
+  return true;
+}
+
+// Nobody waits for a warp that has ended.
+void BlockRunner::LeaveCluster(const Warp& warp) {
+  ResidentCluster& cluster = *warp.block->cluster;
+  if (warp.is_at_cluster && warp.cluster_phase == cluster.phase) --cluster.arrived;
+  if (cluster.arrived > 0) EndPhaseIfComplete(cluster);
+}
+
+void BlockRunner::EndPhaseIfComplete(ResidentCluster& cluster) {
+  if (cluster.arrived < cluster.live_warps()) return;
+  cluster.waiting.ForEach([](Warp& warp) { warp.is_at_cluster = false; });
+  ready_.Append(cluster.waiting);
+  cluster.arrived = 0;
+  ++cluster.phase;
 }
 
 std::string BlockRunner::Describe(const Warp& warp, int lane) const {
