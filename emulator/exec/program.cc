@@ -163,8 +163,7 @@ std::string ClusterFault(const KernelInfo& kernel, const LaunchConfig& config,
   if (config.grid.x % size.x != 0 || config.grid.y % size.y != 0 || config.grid.z % size.z != 0) {
     return "a grid of " + Text(config.grid) + " blocks does not divide into " + clusters;
   }
-  constexpr std::uint32_t kFirstCapability = 90;
-  if (traits.compute_capability < kFirstCapability) {
+  if (traits.compute_capability < kFirstClusterCapability) {
     return clusters + " on a device of compute capability " +
            std::to_string(traits.compute_capability / 10) + "." +
            std::to_string(traits.compute_capability % 10);

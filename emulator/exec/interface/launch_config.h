@@ -18,6 +18,7 @@ inline constexpr std::uint32_t kMaxThreadsPerBlock = 1024;
 // Blocks of a cluster on every device that has clusters, and on devices of the largest clusters.
 inline constexpr std::uint32_t kPortableClusterBlocks = 8;
 inline constexpr std::uint32_t kMaxClusterBlocks = 16;
+inline constexpr std::uint32_t kFirstClusterCapability = 90;  // 10 * major + minor
 
 struct LaunchConfig {
   Dim3 grid;
