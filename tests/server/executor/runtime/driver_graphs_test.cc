@@ -10,13 +10,13 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr std::uint64_t kGraph = 20;
-constexpr std::uint64_t kKernel = 2;
+constexpr std::uint64_t kLoopGraph = 20;
+constexpr std::uint64_t kLoopKernel = 2;
 
 // A command of the fake's kernel, which notes `value`.
-wire::GraphCommand Command(std::uint64_t value) {
+wire::GraphCommand LaunchOf(std::uint64_t value) {
   wire::LaunchKernel launch;
-  launch.kernel = kKernel;
+  launch.kernel = kLoopKernel;
   launch.grid = launch.block = {1, 1, 1};
   launch.parameters = {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
   return {wire::LaunchKernel::kCallId, wire::Encoded(launch)};
@@ -27,15 +27,15 @@ class DriverGraphsTest : public BatchTest {
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(LoadKernel());
     const std::vector<wire::GraphNode> nodes = {
-        {{Command(1)}, {}}, {{Command(2)}, {0}}, {{Command(3)}, {0}}, {{Command(4)}, {1, 2}}};
+        {{LaunchOf(1)}, {}}, {{LaunchOf(2)}, {0}}, {{LaunchOf(3)}, {0}}, {{LaunchOf(4)}, {1, 2}}};
     Run(BatchBuilder()
             .Add(wire::StreamCreate{10, cudaStreamNonBlocking, 0})
-            .Add(wire::GraphCreate{kGraph})
-            .Add(wire::GraphAddNodes{kGraph, 0, nodes}));
+            .Add(wire::GraphCreate{kLoopGraph})
+            .Add(wire::GraphAddNodes{kLoopGraph, 0, nodes}));
   }
   void Run(const BatchBuilder& batch) { ASSERT_TRUE(s_.Run(batch.Frame(kLease)).ok()); }
   void Launch(int times) {
-    for (int i = 0; i < times; ++i) Run(BatchBuilder().Add(wire::GraphLaunch{kGraph, 10}));
+    for (int i = 0; i < times; ++i) Run(BatchBuilder().Add(wire::GraphLaunch{kLoopGraph, 10}));
   }
   std::size_t launched() const { return s_.cuda.graphs_launched(); }
 };
@@ -47,7 +47,7 @@ TEST_F(DriverGraphsTest, AGraphThatComesAgainIsOneLaunch) {
   EXPECT_EQ(s_.cuda.launches().size(), 16U);
   EXPECT_EQ(s_.cuda.launches().back(), 4U);
   EXPECT_TRUE(s_.memory->image().dirty());
-  Run(BatchBuilder().Add(wire::GraphDestroy{kGraph}));
+  Run(BatchBuilder().Add(wire::GraphDestroy{kLoopGraph}));
   EXPECT_EQ(s_.cuda.live_graph_execs(), 0U);
 }
 
@@ -61,7 +61,7 @@ TEST_F(DriverGraphsTest, EveryLaunchMayHaveChangedMemory) {
 
 TEST_F(DriverGraphsTest, AChangedNodeIsLaunchedAsItIs) {
   Launch(2);
-  Run(BatchBuilder().Add(wire::GraphSetNode{kGraph, 3, {Command(5)}}));
+  Run(BatchBuilder().Add(wire::GraphSetNode{kLoopGraph, 3, {LaunchOf(5)}}));
   Launch(1);
   EXPECT_EQ(launched(), 1U);
   EXPECT_EQ(s_.cuda.launches().back(), 5U);
@@ -75,7 +75,7 @@ TEST_F(DriverGraphsTest, ChangedKernelsAreCapturedAgain) {
   Launch(3);
   EXPECT_EQ(launched(), 2U);
   Run(BatchBuilder().Add(
-      wire::FuncSetAttribute{kKernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1024}));
+      wire::FuncSetAttribute{kLoopKernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1024}));
   Launch(1);
   EXPECT_EQ(launched(), 2U);
   Launch(1);
@@ -106,7 +106,7 @@ TEST_F(DriverGraphsTest, UploadsStayCommands) {
   upload.bytes = bytes.size();
   upload.data = bytes;
   Run(BatchBuilder().Add(wire::GraphAddNodes{
-      kGraph, 4, {{{{wire::MemcpyHtoD::kCallId, wire::Encoded(upload)}}, {3}}}}));
+      kLoopGraph, 4, {{{{wire::MemcpyHtoD::kCallId, wire::Encoded(upload)}}, {3}}}}));
   Launch(3);
   EXPECT_EQ(launched(), 0U);
 }
