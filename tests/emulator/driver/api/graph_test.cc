@@ -65,7 +65,7 @@ TEST_F(GraphTest, CapturedWorkRunsAtEachLaunch) {
   // The stream is as before.
   ASSERT_CUDA(Reverse(stream_));
   ASSERT_CUDA(cuStreamSynchronize(stream_));
-  EXPECT_EQ(Download<int>(x_, 4), (std::vector<int>{3, 2, 1, 9}));
+  EXPECT_EQ(Download<int>(x_, 4), (std::vector<int>{9, 3, 2, 9}));
 }
 
 TEST_F(GraphTest, AStreamThatWaitsForCapturedWorkJoins) {
