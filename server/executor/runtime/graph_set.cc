@@ -134,7 +134,8 @@ bool GraphSet::Prepare(Graph& graph) {
     return false;
   const SessionGraph::Fitness fitness = graph.commands.fitness();
   const Stamp now{graph.commands.version(), changes_,
-                  fitness.has_library_work ? library_changes_ : 0};
+                  fitness.has_library_work ? library_changes_ : 0,
+                  fitness.names_ranges ? image_->removals() : 0};
   const bool comes_again = graph.latest == now;
   graph.latest = now;
   if (graph.driver.is_ready() && graph.made == now) return true;

@@ -63,6 +63,7 @@ class GraphSet {
     std::uint64_t version = 0;
     std::uint64_t changes = 0;
     std::uint64_t library_changes = 0;
+    std::uint64_t removals = 0;  // of memory
     bool operator==(const Stamp&) const = default;
   };
   struct Graph {

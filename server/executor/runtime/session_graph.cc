@@ -162,11 +162,13 @@ cuda_api::CallStatus SessionGraph::IssueNodes(CUstream origin, std::span<const C
 
 SessionGraph::Fitness SessionGraph::fitness() {
   if (fitness_) return *fitness_;
-  Fitness fitness{.fits_driver = !nodes_.empty(), .has_library_work = false};
+  Fitness fitness;
+  fitness.fits_driver = !nodes_.empty();
   for (const Node& node : nodes_) {
     for (const wire::GraphCommand& command : node.commands) {
       fitness.fits_driver = fitness.fits_driver && CanBeInDriverGraph(command.call_id);
       fitness.has_library_work = fitness.has_library_work || IsLibraryWork(command.call_id);
+      fitness.names_ranges = fitness.names_ranges || command.call_id != wire::LaunchKernel::kCallId;
     }
   }
   fitness_ = fitness;

@@ -45,10 +45,12 @@ class SessionGraph {
 
   // Changes with every change of the graph.
   std::uint64_t version() const { return version_; }
-  // Whether all work could be a graph of the driver, and whether some is a library's.
+  // Whether all work could be a graph of the driver, whether some is a library's, and whether some
+  // names ranges of memory that are checked.
   struct Fitness {
     bool fits_driver = false;
     bool has_library_work = false;
+    bool names_ranges = false;
   };
   Fitness fitness();
 

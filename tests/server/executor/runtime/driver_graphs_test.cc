@@ -97,6 +97,22 @@ TEST_F(DriverGraphsTest, WhatTheDriverRefusesRunsNodeByNode) {
   EXPECT_EQ(s_.cuda.launches().size(), 12U);
 }
 
+TEST_F(DriverGraphsTest, RangesAreCheckedAgainWhenMemoryIsFreed) {
+  wire::Memset fill;
+  fill.dst = s_.memory->image().base();
+  fill.element_bytes = 1;
+  fill.count = 16;
+  Run(BatchBuilder().Add(
+      wire::GraphAddNodes{kLoopGraph, 4, {{{{wire::Memset::kCallId, wire::Encoded(fill)}}, {3}}}}));
+  Launch(3);
+  EXPECT_EQ(launched(), 2U);
+  memory::ExtentSet left;
+  left.Add({0, 2 * kMiB});
+  ASSERT_TRUE(s_.memory->image().Shrink({2 * kMiB, 4 * kMiB}, left).ok());
+  Launch(1);
+  EXPECT_EQ(launched(), 2U);
+}
+
 // A copy from pinned memory is not in the driver's power at each launch.
 TEST_F(DriverGraphsTest, UploadsStayCommands) {
   wire::MemcpyHtoD upload;
