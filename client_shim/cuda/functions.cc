@@ -4,6 +4,7 @@
 
 #include "client_shim/cuda/devices.h"
 #include "client_shim/cuda/entry.h"
+#include "client_shim/cuda/launches.h"
 
 namespace torpor::shim {
 namespace {
@@ -132,6 +133,18 @@ CUresult FindSharedMemory(std::size_t* shared, CUfunction function, int blocks, 
   }
   *shared = fits;
   return CUDA_SUCCESS;
+}
+
+CUresult GetActiveClusters(int* clusters, CUfunction function, const CUlaunchConfig* config) {
+  if (!config) return CUDA_ERROR_INVALID_VALUE;
+  const cudaLaunchConfig_t same = ToRuntime(*config);
+  return ToCuResult(Runtime().cudaOccupancyMaxActiveClusters(clusters, function, &same));
+}
+
+CUresult GetLargestCluster(int* blocks, CUfunction function, const CUlaunchConfig* config) {
+  if (!config) return CUDA_ERROR_INVALID_VALUE;
+  const cudaLaunchConfig_t same = ToRuntime(*config);
+  return ToCuResult(Runtime().cudaOccupancyMaxPotentialClusterSize(blocks, function, &same));
 }
 
 }  // namespace torpor::shim

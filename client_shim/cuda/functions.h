@@ -22,5 +22,8 @@ CUresult FindBlockSize(int* grid, int* block, CUfunction function, CUoccupancyB2
 // Finds the most dynamic shared memory, in bytes, with which `blocks` blocks of `block_size`
 // threads are active together.
 CUresult FindSharedMemory(std::size_t* shared, CUfunction function, int blocks, int block_size);
+// As cudaOccupancyMaxActiveClusters and cudaOccupancyMaxPotentialClusterSize.
+CUresult GetActiveClusters(int* clusters, CUfunction function, const CUlaunchConfig* config);
+CUresult GetLargestCluster(int* blocks, CUfunction function, const CUlaunchConfig* config);
 
 }  // namespace torpor::shim

@@ -58,19 +58,25 @@ CUresult Launch(CUfunction function, const LaunchDimensions& shape, void** param
   return WithParameters(function, parameters, extra, run);
 }
 
+cudaLaunchConfig_t ToRuntime(const CUlaunchConfig& config) {
+  cudaLaunchConfig_t same = {};
+  same.gridDim = dim3(config.gridDimX, config.gridDimY, config.gridDimZ);
+  same.blockDim = dim3(config.blockDimX, config.blockDimY, config.blockDimZ);
+  same.dynamicSmemBytes = config.sharedMemBytes;
+  same.stream = config.hStream;
+  // Both are the same union with the same numbers under different names.
+  static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute));
+  same.attrs = reinterpret_cast<cudaLaunchAttribute*>(config.attrs);
+  same.numAttrs = config.numAttrs;
+  return same;
+}
+
 CUresult LaunchExtended(const CUlaunchConfig* config, CUfunction function, void** parameters,
                         void** extra, cudaStream_t default_stream) {
   if (!config) return CUDA_ERROR_INVALID_VALUE;
   if (!function) return CUDA_ERROR_INVALID_HANDLE;
-  cudaLaunchConfig_t same = {};
-  same.gridDim = dim3(config->gridDimX, config->gridDimY, config->gridDimZ);
-  same.blockDim = dim3(config->blockDimX, config->blockDimY, config->blockDimZ);
-  same.dynamicSmemBytes = config->sharedMemBytes;
-  same.stream = config->hStream ? config->hStream : default_stream;
-  // Both are the same union with the same numbers under different names.
-  static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute));
-  same.attrs = reinterpret_cast<cudaLaunchAttribute*>(config->attrs);
-  same.numAttrs = config->numAttrs;
+  cudaLaunchConfig_t same = ToRuntime(*config);
+  if (!same.stream) same.stream = default_stream;
   return WithParameters(function, parameters, extra, [&](void** arguments) {
     return Runtime().cudaLaunchKernelExC(&same, function, arguments);
   });

@@ -19,6 +19,9 @@ struct LaunchDimensions {
 CUresult Launch(CUfunction function, const LaunchDimensions& shape, void** parameters,
                 void** extra);
 
+// The runtime's form of the configuration, with the same array of attributes.
+cudaLaunchConfig_t ToRuntime(const CUlaunchConfig& config);
+
 // As Launch, with attributes such as clusters. Stream 0 of the configuration stands for
 // `default_stream`.
 CUresult LaunchExtended(const CUlaunchConfig* config, CUfunction function, void** parameters,

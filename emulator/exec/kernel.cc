@@ -57,6 +57,8 @@ void Kernel::FillInfo() {
     if (variable.space == ptx::Space::kConst) info_.constant_bytes += variable.bytes;
   }
   if (function.max_threads != 0) info_.max_threads_per_block = function.max_threads;
+  info_.cluster = {function.cluster[0], function.cluster[1], function.cluster[2]};
+  info_.needs_cluster = function.explicit_cluster && info_.cluster.x == 0;
   info_.registers =
       std::clamp<std::uint32_t>(static_cast<std::uint32_t>(function.registers.size()), 16, 64);
   info_.ptx_version = module_.target;

@@ -32,6 +32,8 @@ ExecResult<void> LaunchKernel(Kernel& kernel, const LaunchConfig& config,
   job.code = *code;
   job.resumable = kernel.layout().resumable;
   job.shape.config = config;
+  job.shape.config.cluster = ClusterOf(kernel.info(), config);
+  job.shape.explicit_cluster = config.cluster.x != 0 || kernel.info().cluster.x != 0;
   const auto* const bytes = static_cast<const std::uint8_t*>(config.parameters);
   job.memory.parameters.assign(bytes, bytes + kernel.info().parameter_bytes);
   job.memory.symbols = symbols;
@@ -43,18 +45,20 @@ ExecResult<void> LaunchKernel(Kernel& kernel, const LaunchConfig& config,
   job.traits = traits;
   job.grid_id = ++grids;
   const bool waits = job.resumable ? code->traits.saved_bytes != 0 : kernel.waits();
-  job.schedule.blocks_wait = job.shape.blocks() > 1 && (config.cooperative || kernel.spins());
-  job.schedule.switches = waits && (job.schedule.blocks_wait || job.shape.warps() > 1);
+  job.schedule.blocks_wait = job.shape.clusters() > 1 && (config.cooperative || kernel.spins());
+  const bool has_company = job.shape.warps() > 1 || job.shape.cluster_blocks() > 1;
+  job.schedule.switches = waits && (job.schedule.blocks_wait || has_company);
   // Scattered writes, of a transposed matrix for example, share cache lines and pages with writes
   // of the next row of blocks. Blocks that wait for other blocks may count on the usual order.
   if (code->traits.scatters != 0 && !kernel.spins()) job.shape.band = kScatterBand;
   job.shape.FillLaneTids();
   // Blocks that may wait for each other all start at once, as far as there are cores.
-  job.schedule.block_time = kernel.spins() ? Duration{} : kernel.block_time();
+  job.schedule.cluster_time =
+      kernel.spins() ? Duration{} : kernel.block_time() * job.shape.cluster_blocks();
   std::optional<TextureTable::Use> textures;
   if (kernel.accesses_textures()) textures.emplace(TextureTable::Instance());
   WorkerPool::Instance().Run(job);
-  kernel.set_block_time(job.schedule.block_time);
+  kernel.set_block_time(job.schedule.cluster_time / job.shape.cluster_blocks());
   if (job.progress.failure) return *job.progress.failure;
   return {};
 }

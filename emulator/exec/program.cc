@@ -140,7 +140,43 @@ ExecResult<ptx::Module> LinkParts(std::span<const PtxPart> parts) {
   return std::move(linked).value();
 }
 
+bool IsGiven(const Dim3& cluster) { return cluster.x != 0 || cluster.y != 0 || cluster.z != 0; }
+
+bool AreEqual(const Dim3& a, const Dim3& b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
+
+// Returns why the launch cannot have its clusters, or an empty text.
+std::string ClusterFault(const KernelInfo& kernel, const LaunchConfig& config,
+                         const DeviceTraits& traits) {
+  const bool given = IsGiven(config.cluster);
+  if (kernel.needs_cluster && !given) return "it needs a size of clusters, and none is given";
+  if (!given && !IsGiven(kernel.cluster)) return {};
+  const Dim3 size = ClusterOf(kernel, config);
+  const std::string clusters = "clusters of " + Text(size) + " blocks";
+  if (given && IsGiven(kernel.cluster) && !AreEqual(size, kernel.cluster)) {
+    return clusters + ", but it is made for " + Text(kernel.cluster);
+  }
+  // Every product of three fits 64 bits.
+  constexpr std::uint32_t kMaxAxis = 0xffff;
+  const bool inside = Within(size, {kMaxAxis, kMaxAxis, kMaxAxis}) &&
+                      std::uint64_t{size.x} * size.y * size.z <= kMaxClusterBlocks;
+  if (!inside) return clusters + ", more than " + std::to_string(kMaxClusterBlocks) + ", or none";
+  if (config.grid.x % size.x != 0 || config.grid.y % size.y != 0 || config.grid.z % size.z != 0) {
+    return "a grid of " + Text(config.grid) + " blocks does not divide into " + clusters;
+  }
+  if (traits.compute_capability < kFirstClusterCapability) {
+    return clusters + " on a device of compute capability " +
+           std::to_string(traits.compute_capability / 10) + "." +
+           std::to_string(traits.compute_capability % 10);
+  }
+  return {};
+}
+
 }  // namespace
+
+Dim3 ClusterOf(const KernelInfo& kernel, const LaunchConfig& config) {
+  if (IsGiven(config.cluster)) return config.cluster;
+  return IsGiven(kernel.cluster) ? kernel.cluster : Dim3{};
+}
 
 ExecResult<void> CheckLaunch(const KernelInfo& kernel, const LaunchConfig& config,
                              const DeviceTraits& traits) {
@@ -154,6 +190,9 @@ ExecResult<void> CheckLaunch(const KernelInfo& kernel, const LaunchConfig& confi
   }
   if (!Within(config.grid, kMaxGrid)) {
     return reject(ExecError::kInvalidLaunch, "a grid of " + Text(config.grid) + " blocks");
+  }
+  if (const std::string fault = ClusterFault(kernel, config, traits); !fault.empty()) {
+    return reject(ExecError::kInvalidCluster, fault);
   }
   if (threads > kernel.max_threads_per_block) {
     return reject(ExecError::kTooManyThreads, "a block of " + std::to_string(threads) +

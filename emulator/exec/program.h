@@ -29,16 +29,23 @@ struct KernelInfo {
   Bytes local_bytes = 0;
   Bytes constant_bytes = 0;
   std::uint32_t max_threads_per_block = kMaxThreadsPerBlock;  // .maxntid, else the device's limit
+  // The size of clusters given at compile time, in blocks; 0x0x0: none given.
+  Dim3 cluster = {0, 0, 0};
+  bool needs_cluster = false;      // launches must name the size
   std::uint32_t registers = 32;    // a plausible figure for cuFuncGetAttribute
   std::uint32_t ptx_version = 90;  // 10 * major + minor of .target
   bool prints = false;             // calls printf; of machine code: the module does
   bool allocates = false;          // calls malloc; likewise
 };
 
-// Checks `config` against the limits of kernel and device: kInvalidLaunch or kTooManyThreads.
+// Checks `config` against the limits of kernel and device: kInvalidLaunch, kInvalidCluster or
+// kTooManyThreads.
 // Launch does the same check.
 ExecResult<void> CheckLaunch(const KernelInfo& kernel, const LaunchConfig& config,
                              const DeviceTraits& traits);
+
+// The size of the clusters of a launch, in blocks: as `config` says, or the kernel, or 1x1x1.
+Dim3 ClusterOf(const KernelInfo& kernel, const LaunchConfig& config);
 
 struct GlobalVariable {
   std::string name;

@@ -12,13 +12,14 @@ using Work = std::function<void()>;
 
 // Runs on the stream's thread, where an exception would end the process.
 void RunWork(void* data) {
-  const std::unique_ptr<Work> work(static_cast<Work*>(data));
   try {
-    (*work)();
+    (*static_cast<const Work*>(data))();
   } catch (const std::exception& error) {  // too little host memory for a conversion
     std::fprintf(stderr, "torpor-emulator: %s\n", error.what());
   }
 }
+
+void DeleteWork(void* data) { delete static_cast<Work*>(data); }
 
 // Finds the mapping that holds `address`: its end, and its access rights. Returns false for an
 // address that the driver does not know.
@@ -63,8 +64,8 @@ bool QueueWork(const DriverCalls& driver, CUstream stream, std::span<const Acces
   }
   if (driver.computes() == 0) return true;
   auto queued = std::make_unique<Work>(std::move(work));
-  if (driver.launch_work(stream, RunWork, queued.get()) != CUDA_SUCCESS) return false;
-  (void)queued.release();  // RunWork's now
+  if (driver.launch_work(stream, RunWork, queued.get(), DeleteWork) != CUDA_SUCCESS) return false;
+  (void)queued.release();  // the driver's now
   return true;
 }
 

@@ -205,8 +205,7 @@ const Table<Modifier>& Modifiers() {
       {"global", Modifier::kGlobal},
       {"shared", Modifier::kShared},
       {"shared::cta", Modifier::kShared},
-      // A cluster is one block here.
-      {"shared::cluster", Modifier::kShared},
+      {"shared::cluster", Modifier::kSharedCluster},
       {"const", Modifier::kConst},
       {"local", Modifier::kLocal},
       {"param", Modifier::kParam},
@@ -358,7 +357,11 @@ bool DecodeWord(std::string_view word, Instruction& instruction) {
   }
   const auto found = Modifiers().find(word);
   if (found == Modifiers().end()) return false;
-  instruction.modifiers.set(static_cast<std::size_t>(found->second));
+  const auto set = [&](Modifier modifier) {
+    instruction.modifiers.set(static_cast<std::size_t>(modifier));
+  };
+  set(found->second);
+  if (found->second == Modifier::kSharedCluster) set(Modifier::kShared);
   return true;
 }
 

@@ -223,6 +223,7 @@ enum class Modifier : std::uint8_t {
   kWeak,
   kCta,
   kCluster,
+  kSharedCluster,  // shared::cluster; kShared holds, too
   kGpu,
   kSys,
   kGl,

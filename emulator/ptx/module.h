@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -57,7 +58,9 @@ struct Function {
   std::vector<std::uint32_t> results;     // variables
   std::uint32_t parameter_bytes = 0;
   std::uint32_t max_threads = 0;  // .maxntid or .reqntid; 0 if not given
-  bool has_clusters = false;      // of several blocks, as .reqnctapercluster asks for
+  // .reqnctapercluster, in blocks along each axis; 0 if not given.
+  std::array<std::uint32_t, 3> cluster = {};
+  bool explicit_cluster = false;  // .explicitcluster: every launch names the size
   std::vector<Type> registers;
   std::uint32_t carry = kNoIndex;  // the register of .cc, behind the declared ones
   std::vector<Instruction> instructions;

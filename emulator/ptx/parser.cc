@@ -216,13 +216,20 @@ void ParserState::ParseFunctionAttributes(Function& function) {
     const std::string_view word = Take().text;
     const bool sets_threads = word == ".maxntid" || word == ".reqntid";
     const bool sets_clusters = word == ".reqnctapercluster";
+    if (sets_clusters) function.cluster = {1, 1, 1};
+    if (word == ".explicitcluster") function.explicit_cluster = true;
     std::uint64_t threads = 1;
+    std::size_t axis = 0;
     while (token_.kind == Token::Kind::kNumber || token_.Is(',')) {
       const Token token = Take();
       const auto number = ParseNumber(token.text);
       if (!number) continue;
       if (number->bits <= 1024) threads *= number->bits;
-      function.has_clusters |= sets_clusters && number->bits > 1;
+      // Sizes beyond any device's are refused at the launch.
+      constexpr std::uint64_t kMaxCluster = 0xffff;
+      if (sets_clusters && axis < function.cluster.size()) {
+        function.cluster[axis++] = static_cast<std::uint32_t>(std::min(number->bits, kMaxCluster));
+      }
     }
     if (sets_threads) {
       function.max_threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(threads, 1024));

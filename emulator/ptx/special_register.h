@@ -49,8 +49,12 @@ enum class SpecialRegister : std::uint8_t {
   kNclusteridX,
   kNclusteridY,
   kNclusteridZ,
-  kClusterCtaid,  // of any axis, as the next
-  kClusterNctaid,
+  kClusterCtaidX,
+  kClusterCtaidY,
+  kClusterCtaidZ,
+  kClusterNctaidX,
+  kClusterNctaidY,
+  kClusterNctaidZ,
   kIsExplicitCluster,
   kWarpSize,
 };

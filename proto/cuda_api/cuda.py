@@ -145,6 +145,8 @@ _MODULES = {
         " dynamicSMemSize, blockSizeLimit, flags)",
     "cuOccupancyAvailableDynamicSMemPerBlock":
         "FindSharedMemory(dynamicSmemSize, func, numBlocks, blockSize)",
+    "cuOccupancyMaxActiveClusters": "GetActiveClusters(numClusters, func, config)",
+    "cuOccupancyMaxPotentialClusterSize": "GetLargestCluster(clusterSize, func, config)",
 }
 
 _LAUNCHES = {

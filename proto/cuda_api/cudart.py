@@ -25,7 +25,7 @@ KERNEL_PARAMETER = Struct(
 KERNEL_ENTRY = Struct(
     "KernelEntry", "A kernel of a module; the numbers are those of cuFuncGetAttribute.",
     dict(name=string, parameters=vector(KERNEL_PARAMETER), max_threads=i32,
-         static_shared_bytes=i32))
+         static_shared_bytes=i32, cluster=array(i32, 3), needs_cluster=i32))
 
 GRAPH_COMMAND = Struct(
     "GraphCommand", "A STREAM command of this or another table inside a graph; its own stream is"
@@ -44,7 +44,8 @@ CONSTANTS = [
     Constant("kReplyInline", "As a window_offset: send the bytes inside the reply.", u64,
              "~std::uint64_t{0}"),
     Constant("kMaxInlineBytes", "Most bytes inside one command or one reply.", u64, "16384"),
-    Constant("kLaunchCooperative", "Bit of LaunchKernel::flags.", u32, "1"),
+    Constant("kLaunchCooperative", "Bit of LaunchKernel::flags; launch_cluster.h tells of others.",
+             u32, "1"),
 ]
 
 # An event that processes share: words of the completion page of the session that created it, which
@@ -180,6 +181,10 @@ COMMANDS = [
             note="`values` is indexed by CUfunction_attribute."),
     command(138, "OccupancyMaxActiveBlocks", SYNC, kernel=u64, block_size=i32, dynamic_shared=u64,
             flags=u32, returns=dict(blocks=i32)),
+    command(144, "OccupancyClusters", SYNC, kernel=u64, grid=array(u32, 3), block=array(u32, 3),
+            shared_bytes=u32, flags=u32, largest=u32, returns=dict(count=i32),
+            note="The clusters of such a launch that fit the GPU at once; `largest` not 0: the blocks"
+                 " of the largest cluster."),
     command(139, "DeviceGetLimit", SYNC, limit=u32, returns=dict(value=u64)),
 ]
 
@@ -270,7 +275,8 @@ cudaMemcpy cudaMemcpy2D cudaMemcpyFromSymbol cudaMemcpyFromSymbolAsync
 cudaGetSymbolAddress cudaGetSymbolSize cudaFuncGetAttributes
 cudaLibraryLoadData cudaLibraryLoadFromFile cudaLibraryGetGlobal
 cudaOccupancyMaxActiveBlocksPerMultiprocessor cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags
-cudaOccupancyAvailableDynamicSMemPerBlock
+cudaOccupancyAvailableDynamicSMemPerBlock cudaOccupancyMaxActiveClusters
+cudaOccupancyMaxPotentialClusterSize
 """,
 }
 
@@ -324,7 +330,7 @@ SUBJECTS = {
     "SharedEvent": "StreamWaitMark SharedEventRecord SharedEventWait SharedEventQuery",
     "Limit": "DeviceSetLimit DeviceGetLimit",
     "Module": "ModuleUse ModuleLoad ModuleUpload ModuleUnload ModuleBindGlobals KernelCreate"
-              " FuncSetAttribute FuncGetAttributes OccupancyMaxActiveBlocks",
+              " FuncSetAttribute FuncGetAttributes OccupancyMaxActiveBlocks OccupancyClusters",
     "Launch": "LaunchKernel",
     "Symbol": "SymbolPublish SymbolAddress MemcpyToSymbol MemcpyFromSymbol",
     "Memory": "MemcpyHtoD MemcpyDtoH MemcpyDtoHArena MemcpyDtoD Memcpy2D Memset Memset2D",

@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "registered_memory", "device_reset", "forks", "arrays", "textures",
                     "texture_kinds", "blas", "blas_families", "separate_units",
                     "separate_units_ptx", "device_launch", "tensor_cores", "block_barriers",
-                    "device_calls", "graphs", "graph_capture", "graph_blas", "blas_lt",
+                    "device_calls", "clusters", "graphs", "graph_capture", "graph_blas", "blas_lt",
                     "memory_pools", "managed_memory", "managed_variables", "processes", "nvml",
                     "launch_blocking"),
     [](const auto& info) { return std::string(info.param); });

@@ -3,6 +3,7 @@
 #include "client_shim/cudart/graph_api/make_work.h"
 #include "client_shim/cudart/graph_api/node_access.h"
 #include "client_shim/cudart/launch/launch.h"
+#include "proto/cuda_api/launch_cluster.h"
 
 namespace torpor::shim {
 namespace {
@@ -45,7 +46,7 @@ bool IsKnown(cudaLaunchAttributeID attribute) {
   }
 }
 
-// Stores an attribute. Only the cooperative attribute changes launches; unsupported attributes are
+// Stores an attribute. Cooperation and clusters change launches; unsupported attributes are
 // refused.
 cudaError_t SetAttribute(cudaGraphNode_t handle, cudaLaunchAttributeID attribute,
                          const cudaLaunchAttributeValue* value) {
@@ -57,8 +58,10 @@ cudaError_t SetAttribute(cudaGraphNode_t handle, cudaLaunchAttributeID attribute
   given.id = attribute;
   given.val = *value;
   Launch launch;
+  launch.flags = kernel->flags;
+  if (attribute == cudaKernelNodeAttributeCooperative) launch.flags &= ~wire::kLaunchCooperative;
   TORPOR_TRY(ApplyAttribute(given, launch));
-  if (attribute == cudaKernelNodeAttributeCooperative) kernel->flags = launch.flags;
+  kernel->flags = launch.flags;
   kernel->attributes[attribute] = *value;
   return cudaSuccess;
 }
@@ -74,6 +77,10 @@ cudaError_t TellAttribute(cudaGraphNode_t handle, cudaLaunchAttributeID attribut
   *value = found == kernel->attributes.end() ? cudaLaunchAttributeValue{} : found->second;
   if (attribute == cudaKernelNodeAttributeCooperative)
     value->cooperative = (kernel->flags & wire::kLaunchCooperative) != 0 ? 1 : 0;
+  // A captured launch brings its clusters as flags.
+  const wire::LaunchCluster cluster = wire::ClusterOf(kernel->flags);
+  if (attribute == cudaKernelNodeAttributeClusterDimension)
+    value->clusterDim = {cluster.x, cluster.y, cluster.z};
   return cudaSuccess;
 }
 

@@ -7,6 +7,7 @@
 #include "client_shim/core/thread_end.h"
 #include "client_shim/cudart/call/entry.h"
 #include "client_shim/cudart/device/devices.h"
+#include "client_shim/cudart/launch/clusters.h"
 #include "client_shim/cudart/managed/managed_variables.h"
 #include "client_shim/cudart/module/modules.h"
 #include "client_shim/cudart/stream/streams.h"
@@ -125,7 +126,7 @@ cudaError_t CheckLaunch(const ClientKernel& kernel, const Launch& launch) {
       threads > static_cast<std::uint64_t>(kernel.entry.max_threads))
     return cudaErrorLaunchOutOfResources;
   if (launch.shared_bytes > kernel.here().max_dynamic_shared) return cudaErrorInvalidValue;
-  return cudaSuccess;
+  return CheckClusters(kernel, launch);
 }
 
 wire::LaunchKernel LaunchCommand(const ClientKernel& kernel, const Launch& launch,
@@ -164,7 +165,6 @@ cudaError_t ApplyAttribute(const cudaLaunchAttribute& attribute, Launch& launch)
     case cudaLaunchAttributeMemSyncDomain:
     case cudaLaunchAttributeMemSyncDomainMap:
     case cudaLaunchAttributePreferredSharedMemoryCarveout:
-    case cudaLaunchAttributeClusterSchedulingPolicyPreference:
     case cudaLaunchAttributeProgrammaticStreamSerialization:
       return cudaSuccess;
     case cudaLaunchAttributeCooperative:
@@ -172,9 +172,10 @@ cudaError_t ApplyAttribute(const cudaLaunchAttribute& attribute, Launch& launch)
       return cudaSuccess;
     case cudaLaunchAttributeClusterDimension: {
       const auto& cluster = attribute.val.clusterDim;
-      if (cluster.x <= 1 && cluster.y <= 1 && cluster.z <= 1) return cudaSuccess;
-      break;
+      return SetClusterSize({cluster.x, cluster.y, cluster.z}, launch.flags);
     }
+    case cudaLaunchAttributeClusterSchedulingPolicyPreference:
+      return SetClusterPolicy(attribute.val.clusterSchedulingPolicyPreference, launch.flags);
     default:
       break;
   }

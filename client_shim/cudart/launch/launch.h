@@ -17,7 +17,7 @@ struct Launch {
   dim3 block;
   std::size_t shared_bytes = 0;
   cudaStream_t stream = nullptr;
-  std::uint32_t flags = 0;  // of wire::LaunchKernel
+  std::uint32_t flags = 0;  // of wire::LaunchKernel, with the clusters
 };
 
 // Checks a launch of a prepared kernel against the limits of device and kernel, with CUDA's errors.
@@ -34,6 +34,7 @@ wire::LaunchKernel LaunchCommand(const ClientKernel& kernel, const Launch& launc
 
 // Applies a launch attribute. Ignores attributes that only tune; warns and returns
 // cudaErrorNotSupported for unsupported attributes that change the kernel's effect.
+// cudaErrorInvalidClusterSize for a cluster larger than any device's.
 cudaError_t ApplyAttribute(const cudaLaunchAttribute& attribute, Launch& launch);
 
 }  // namespace torpor::shim

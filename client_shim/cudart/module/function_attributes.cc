@@ -7,6 +7,7 @@
 
 #include "client_shim/cudart/call/entry.h"
 #include "client_shim/cudart/device/devices.h"
+#include "client_shim/cudart/module/cluster_attributes.h"
 #include "client_shim/cudart/module/modules.h"
 
 namespace torpor::shim {
@@ -100,6 +101,7 @@ cudaError_t SetAttribute(const void* function, cudaFuncAttribute attribute, int 
     if (value < 0 || value > max - kernel->entry.static_shared_bytes) return cudaErrorInvalidValue;
     kernel->here().max_dynamic_shared = static_cast<std::uint64_t>(value);
   }
+  TORPOR_TRY(NoteClusterAttribute(*kernel, attribute, value));
   // Runtime and driver number the attributes alike.
   const cudaError_t error = Core().Configure(
       kernel->here().wire, Encode(wire::FuncSetAttribute{kernel->here().wire, attribute, value}),

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -21,10 +22,13 @@ namespace torpor::shim {
 
 struct ClientModule;
 
-// A kernel at the executor of a device: the handle and the limit of dynamic shared memory in bytes.
+// A kernel at the executor of a device: the handle, and the attributes that the program has set as
+// far as launches are checked by them. `required_cluster` is in blocks along each axis.
 struct KernelOnDevice {
   std::uint64_t wire = 0;
-  std::atomic<std::uint64_t> max_dynamic_shared{0};
+  std::atomic<std::uint64_t> max_dynamic_shared{0};  // bytes
+  std::atomic<bool> allows_large_clusters{false};
+  std::array<std::atomic<std::uint32_t>, 3> required_cluster{};
 };
 
 // A kernel; a cudaKernel_t is the address of a ClientKernel. Registered kernels are never freed.

@@ -23,25 +23,15 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsign
   });
 }
 
-// Clusters of several blocks are not supported; unknown attributes are hints and ignored.
+// Unknown attributes are hints and ignored.
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** values,
                                   void** extra) {
   if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::vector<CUevent> events;
-  LaunchRequest request{.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
-                        .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
-                        .dynamic_shared_bytes = config->sharedMemBytes};
+  LaunchRequest request = RequestOf(*config);
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const CUlaunchAttribute& attribute = config->attrs[i];
     switch (attribute.id) {
-      case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        request.cooperative = attribute.value.cooperative != 0;
-        break;
-      case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: {
-        const auto& cluster = attribute.value.clusterDim;
-        if (std::max({cluster.x, cluster.y, cluster.z}) > 1) return CUDA_ERROR_NOT_SUPPORTED;
-        break;
-      }
       // Later than asked for is legal: both are recorded behind the kernel.
       case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
         events.push_back(attribute.value.programmaticEvent.event);

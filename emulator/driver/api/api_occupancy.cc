@@ -56,6 +56,22 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunct
                                                    shared_bytes, limit, 0);
 }
 
+CUresult CUDAAPI cuOccupancyMaxActiveClusters(int* clusters, CUfunction function,
+                                              const CUlaunchConfig* config) {
+  return InContext([&](Context& context) {
+    if (clusters == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    return ActiveClusters(function, RequestOf(*config), context.device(), *clusters);
+  });
+}
+
+CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int* blocks, CUfunction function,
+                                                    const CUlaunchConfig* config) {
+  return InContext([&](Context& context) {
+    if (blocks == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    return LargestCluster(function, RequestOf(*config), context.device(), *blocks);
+  });
+}
+
 CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction function,
                                                          int blocks, int threads) {
   return InContext([&](Context& context) {

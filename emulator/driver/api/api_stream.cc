@@ -1,5 +1,6 @@
 // Making and destroying streams and events.
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "emulator/driver/api/api.h"
@@ -109,12 +110,13 @@ CUresult CUDAAPI cuEventElapsedTime(float* ms, CUevent start, CUevent end) {
   return ElapsedTime(ms, start, end);
 }
 
-CUresult torporEmulatorLaunchWork(CUstream stream, CUhostFn function, void* data) {
+CUresult torporEmulatorLaunchWork(CUstream stream, CUhostFn function, void* data,
+                                  CUhostFn release) {
   return OnStream(stream == nullptr ? CU_STREAM_LEGACY : stream, [&](const StreamTarget& target) {
     target.context->Submit(
         target.stream,
-        [function, data] {
-          function(data);
+        [function, data = std::shared_ptr<void>(data, release)] {
+          function(data.get());
           return CUDA_SUCCESS;
         },
         Stream::Placement::kQueue);

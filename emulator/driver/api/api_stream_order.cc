@@ -102,12 +102,21 @@ CUresult WaitWord(CUstream stream, CUdeviceptr address, Word value, unsigned fla
   });
 }
 
+// A capture does not survive a wait for its work.
+CUresult RefuseInCapture(const Stream& stream) {
+  const auto capture = stream.capture();
+  if (capture == nullptr) return CUDA_SUCCESS;
+  capture->Invalidate();
+  return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
 }  // namespace
 
 extern "C" {
 
 CUresult CUDAAPI cuStreamQuery(CUstream stream) {
   return OnAnyStream(OrDefault(stream), [](const StreamTarget& target) {
+    TORPOR_TRY(RefuseInCapture(*target.stream));
     TORPOR_TRY(target.context->StateOf(*target.stream));
     if (!target.context->Idle(target.stream)) return CUDA_ERROR_NOT_READY;
     return target.context->StateOf(*target.stream);
@@ -116,6 +125,7 @@ CUresult CUDAAPI cuStreamQuery(CUstream stream) {
 
 CUresult CUDAAPI cuStreamSynchronize(CUstream stream) {
   return OnStream(OrDefault(stream), [](const StreamTarget& target) {
+    TORPOR_TRY(RefuseInCapture(*target.stream));
     target.context->Wait(target.stream);
     return target.context->sticky();
   });
@@ -125,8 +135,7 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int)
   return OnStream(OrDefault(stream), [&](const StreamTarget& target) {
     const Event* found = Driver::Get().events().Get(event);
     if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    target.context->WaitFor(target.stream, found->recording());
-    return CUDA_SUCCESS;
+    return target.context->WaitFor(target.stream, *found);
   });
 }
 
@@ -208,15 +217,6 @@ CUresult CUDAAPI cuStreamGetDevice(CUstream stream, CUdevice* device) {
   return OnStream(OrDefault(stream), [&](const StreamTarget& target) {
     if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *device = target.context->device().index();
-    return CUDA_SUCCESS;
-  });
-}
-
-// The emulated driver does not capture streams.
-CUresult CUDAAPI cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
-  return OnStream(OrDefault(stream), [&](const StreamTarget&) {
-    if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *status = CU_STREAM_CAPTURE_STATUS_NONE;
     return CUDA_SUCCESS;
   });
 }

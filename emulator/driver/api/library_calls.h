@@ -12,8 +12,9 @@ extern "C" {
 int torporEmulatorComputes();
 
 // As cuLaunchHostFunc, for the work of a library's call: never waits for the program's host
-// functions.
-CUresult torporEmulatorLaunchWork(CUstream stream, CUhostFn function, void* data);
+// functions. A captured stream runs `function` as often as the graph. On success the driver has
+// `data`, and calls `release` with it when nothing needs it.
+CUresult torporEmulatorLaunchWork(CUstream stream, CUhostFn function, void* data, CUhostFn release);
 
 // Returns the bytes of device memory that a cuBLAS handle takes on the current context's GPU; 0
 // unless the topology's strictness has `memory_overheads`, and without a context.

@@ -12,6 +12,8 @@ CUresult ToCuResult(ExecError error) {
       return CUDA_ERROR_NOT_FOUND;
     case ExecError::kInvalidLaunch:
       return CUDA_ERROR_INVALID_VALUE;
+    case ExecError::kInvalidCluster:
+      return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     case ExecError::kTooManyThreads:
       return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     case ExecError::kIllegalAddress:

@@ -62,7 +62,18 @@ std::shared_ptr<Completion> Event::StartRecording() {
   auto completion = std::make_shared<Completion>();
   std::lock_guard lock(mutex_);
   recording_ = completion;
+  capture_ = nullptr;
   return completion;
+}
+
+std::shared_ptr<Capture> Event::capture() const {
+  std::lock_guard lock(mutex_);
+  return capture_;
+}
+
+void Event::RecordIn(std::shared_ptr<Capture> capture) {
+  std::lock_guard lock(mutex_);
+  capture_ = std::move(capture);
 }
 
 DriverResult<std::shared_ptr<Context>> Context::Create(DriverDevice& device, unsigned flags,
@@ -177,6 +188,10 @@ void Context::WaitForQueue(const std::shared_ptr<Stream>& stream) {
 // The stream outlives its work, so the work may refer to the stream.
 std::uint64_t Context::Submit(const std::shared_ptr<Stream>& stream, Work work,
                               Stream::Placement placement) {
+  if (const auto capture = stream->capture()) {
+    capture->Add(std::move(work));
+    return stream->submitted();
+  }
   return stream->Submit(
       [self = shared_from_this(), stream = stream.get(), work = std::move(work)] {
         if (self->sticky() == CUDA_SUCCESS) {
@@ -194,6 +209,10 @@ void Context::SubmitAlways(const std::shared_ptr<Stream>& stream, Stream::Work w
 }
 
 CUresult Context::Run(const std::shared_ptr<Stream>& stream, const Work& work) {
+  if (const auto capture = stream->capture()) {
+    capture->Invalidate();
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
   CUresult result = CUDA_SUCCESS;
   const auto sequence =
       stream->Submit([&] { result = sticky() != CUDA_SUCCESS ? sticky() : RunGuarded(work); },
@@ -203,6 +222,7 @@ CUresult Context::Run(const std::shared_ptr<Stream>& stream, const Work& work) {
 }
 
 void Context::Record(const std::shared_ptr<Stream>& stream, Event& event) {
+  if (auto capture = stream->capture()) return event.RecordIn(std::move(capture));
   // Events of a poisoned context finish too: threads may be waiting.
   stream->Submit(
       [self = shared_from_this(), stream = stream.get(), completion = event.StartRecording()] {
@@ -211,6 +231,24 @@ void Context::Record(const std::shared_ptr<Stream>& stream, Event& event) {
         completion->Finish(std::chrono::steady_clock::now(), saw_fault);
       },
       Dependencies(*stream), Stream::Placement::kInlineIfIdle);
+}
+
+CUresult Context::WaitFor(const std::shared_ptr<Stream>& stream, const Event& event) {
+  const auto captured = event.capture();
+  const auto own = stream->capture();
+  if (captured == nullptr && own != nullptr) {
+    own->Invalidate();
+    return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+  }
+  if (captured == nullptr) {
+    WaitFor(stream, event.recording());
+    return CUDA_SUCCESS;
+  }
+  if (captured->has_ended()) return CUDA_ERROR_CAPTURED_EVENT;
+  if (own != nullptr) return own == captured ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_MERGE;
+  stream->set_capture(captured);
+  captured->Join(stream);
+  return CUDA_SUCCESS;
 }
 
 void Context::WaitFor(const std::shared_ptr<Stream>& stream,

@@ -37,11 +37,16 @@ class Event {
   std::shared_ptr<Completion> recording() const;
   // Replaces the recording by a new, unfinished one.
   std::shared_ptr<Completion> StartRecording();
+  // The capture in which the event was last recorded; null if the latest recording was of work that
+  // is done.
+  std::shared_ptr<Capture> capture() const;
+  void RecordIn(std::shared_ptr<Capture> capture);
 
  private:
   const unsigned flags_;
   mutable std::mutex mutex_;
   std::shared_ptr<Completion> recording_;
+  std::shared_ptr<Capture> capture_;
 };
 
 // Streams and the sticky error of one CUDA context. Thread-safe. Owned by shared pointers:
@@ -89,9 +94,9 @@ class Context : public std::enable_shared_from_this<Context> {
   // Bounds the work of launches that `stream` holds, as a real driver's queues do: waits, if need
   // be, for work to finish. Call without locks.
   void WaitForQueue(const std::shared_ptr<Stream>& stream);
-  // Queues `work` in stream order and, for a blocking stream, in the order of the legacy default
-  // stream. A failure or an exception of `work` poisons the context. Returns the work's sequence
-  // number in the stream.
+  // Queues `work`, or keeps it if the stream is being captured: in stream order and, for a blocking
+  // stream, in the order of the legacy default stream. A failure or an exception of `work` poisons
+  // the context. Returns the work's sequence number in the stream.
   std::uint64_t Submit(const std::shared_ptr<Stream>& stream, Work work,
                        Stream::Placement placement);
   // As Submit, but `work` runs in a poisoned context too.
@@ -101,6 +106,9 @@ class Context : public std::enable_shared_from_this<Context> {
 
   // Finishes a new recording of `event` in stream order, in a poisoned context too.
   void Record(const std::shared_ptr<Stream>& stream, Event& event);
+  // Holds up `stream` until the event's latest recording is done. If a capture has the recording,
+  // the stream takes part in the capture from now on.
+  CUresult WaitFor(const std::shared_ptr<Stream>& stream, const Event& event);
   // Holds up `stream` until `completion` is done; null means no wait.
   void WaitFor(const std::shared_ptr<Stream>& stream, std::shared_ptr<Completion> completion);
 

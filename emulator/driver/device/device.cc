@@ -149,6 +149,8 @@ std::optional<int> DriverDevice::Attribute(CUdevice_attribute attribute) const {
       return static_cast<int>(pci_address_.domain);
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
       return static_cast<int>(spec_.compute_capability / 10);
+    case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH:
+      return spec_.compute_capability >= kFirstClusterCapability ? 1 : 0;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
       return static_cast<int>(spec_.compute_capability % 10);
     default:

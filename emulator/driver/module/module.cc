@@ -52,6 +52,18 @@ DriverResult<int> FunctionObject::Attribute(CUfunction_attribute attribute) cons
       return as_int(max_dynamic_shared());
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
       return carveout_.load();
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+      return info_.needs_cluster || info_.cluster.x != 0 ? 1 : 0;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+      return as_int(info_.cluster.x != 0 ? info_.cluster.x : required_cluster().x);
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+      return as_int(info_.cluster.x != 0 ? info_.cluster.y : required_cluster().y);
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+      return as_int(info_.cluster.x != 0 ? info_.cluster.z : required_cluster().z);
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+      return large_clusters_.load();
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+      return cluster_policy_.load();
     default:
       if (attribute >= 0 && attribute < CU_FUNC_ATTRIBUTE_MAX) return 0;
       return Failure<CUresult>{CUDA_ERROR_INVALID_VALUE, "no such attribute"};
@@ -71,9 +83,34 @@ CUresult FunctionObject::SetAttribute(CUfunction_attribute attribute, int value,
       if (value < -1 || value > 100) return CUDA_ERROR_INVALID_VALUE;
       carveout_ = value;
       return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+      if (info_.cluster.x != 0) return CUDA_ERROR_NOT_PERMITTED;
+      if (value < 0) return CUDA_ERROR_INVALID_VALUE;
+      required_cluster_[static_cast<std::size_t>(attribute -
+                                                 CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH)] = value;
+      return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+      if (value < 0 || value > 1) return CUDA_ERROR_INVALID_VALUE;
+      large_clusters_ = value;
+      return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+      if (value < 0 || value > CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING) {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
+      cluster_policy_ = value;
+      return CUDA_SUCCESS;
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }
+}
+
+Dim3 FunctionObject::required_cluster() const {
+  const auto axis = [&](std::size_t i) {
+    return static_cast<std::uint32_t>(required_cluster_[i].load());
+  };
+  return {axis(0), axis(1), axis(2)};
 }
 
 ModuleObject::ModuleObject(std::shared_ptr<Program> program, std::weak_ptr<Context> context,

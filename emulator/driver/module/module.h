@@ -2,6 +2,7 @@
 
 #include <cuda.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -39,6 +40,11 @@ class FunctionObject {
   CUresult SetAttribute(CUfunction_attribute attribute, int value, unsigned shared_optin);
   // Upper bound, in bytes, on a launch's dynamic shared memory.
   unsigned max_dynamic_shared() const { return max_dynamic_shared_.load(); }
+  // The size of clusters that attributes ask for, in blocks; 0x0x0 if none do.
+  Dim3 required_cluster() const;
+  std::uint32_t max_cluster_blocks() const {
+    return large_clusters_.load() != 0 ? kMaxClusterBlocks : kPortableClusterBlocks;
+  }
 
  private:
   const std::shared_ptr<Program> program_;
@@ -48,6 +54,9 @@ class FunctionObject {
   std::atomic<bool> compiled_{false};
   std::atomic<unsigned> max_dynamic_shared_;
   std::atomic<int> carveout_{-1};
+  std::atomic<int> large_clusters_{0};
+  std::array<std::atomic<int>, 3> required_cluster_{};  // width, height, depth
+  std::atomic<int> cluster_policy_{0};
 };
 
 using FunctionTable = HandleTable<FunctionObject, CUfunction>;

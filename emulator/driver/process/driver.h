@@ -17,6 +17,7 @@
 #include "emulator/driver/memory/physical_memory.h"
 #include "emulator/driver/module/linker.h"
 #include "emulator/driver/module/module.h"
+#include "emulator/driver/stream/capture.h"
 #include "emulator/driver/texture/array.h"
 #include "emulator/driver/texture/texture_objects.h"
 #include "emulator/node/environment.h"
@@ -24,6 +25,11 @@
 #include "emulator/node/node_file.h"
 
 namespace torpor::emulator {
+
+// Work that a capture has kept. A launch holds what it needs, whatever becomes of the graph.
+struct CapturedGraph {
+  std::shared_ptr<const std::vector<Capture::Work>> work;
+};
 
 // The driver of this process: its devices and the tables of its handles. Never destroyed, since
 // threads of streams may run while the process exits. Thread-safe.
@@ -56,6 +62,9 @@ class Driver final : public ContextRegistry {
   HandleTable<Context, CUcontext>& contexts() { return contexts_; }
   HandleTable<StreamObject, CUstream>& streams() { return streams_; }
   HandleTable<Event, CUevent>& events() { return events_; }
+  // Graphs, and graphs ready for launches; both are captured work, which launches share.
+  HandleTable<CapturedGraph, CUgraph>& graphs() { return graphs_; }
+  HandleTable<CapturedGraph, CUgraphExec>& graph_execs() { return graph_execs_; }
   HandleTable<ModuleObject, CUmodule>& modules() { return modules_; }
   FunctionTable& functions() { return functions_; }
   HandleTable<Linker, CUlinkState>& linkers() { return linkers_; }
@@ -88,6 +97,8 @@ class Driver final : public ContextRegistry {
   HandleTable<Context, CUcontext> contexts_;
   HandleTable<StreamObject, CUstream> streams_;
   HandleTable<Event, CUevent> events_;
+  HandleTable<CapturedGraph, CUgraph> graphs_;
+  HandleTable<CapturedGraph, CUgraphExec> graph_execs_;
   HandleTable<ModuleObject, CUmodule> modules_;
   FunctionTable functions_;
   HandleTable<Linker, CUlinkState> linkers_;

@@ -147,6 +147,12 @@ bool Stream::WaitIdleUntil(std::chrono::steady_clock::time_point deadline) {
   return finished_.wait_until(lock, deadline, [this] { return Idle(); });
 }
 
+void Stream::set_capture(std::shared_ptr<Capture> capture) {
+  std::lock_guard lock(mutex_);
+  is_capturing_.store(capture != nullptr, std::memory_order_release);
+  capture_ = std::move(capture);
+}
+
 bool Stream::closed() const {
   std::lock_guard lock(mutex_);
   return closed_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "emulator/driver/stream/capture.h"
 #include "emulator/driver/stream/issue_queue.h"
 
 namespace torpor::emulator {
@@ -62,6 +63,14 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void Close();
   bool closed() const;
 
+  // The capture that takes the stream's work now; null if the work is done.
+  std::shared_ptr<Capture> capture() const {
+    if (!is_capturing_.load(std::memory_order_acquire)) return nullptr;
+    std::lock_guard lock(mutex_);
+    return capture_;
+  }
+  void set_capture(std::shared_ptr<Capture> capture);
+
   // Whether work of this stream failed, or was dropped after a fault.
   bool saw_fault() const { return saw_fault_.load(std::memory_order_acquire); }
   void NoteFault() { saw_fault_.store(true, std::memory_order_release); }
@@ -88,6 +97,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   const std::uint64_t id_;
   const std::shared_ptr<IssueQueue> issue_queue_;
   std::atomic<bool> saw_fault_{false};
+  std::atomic<bool> is_capturing_{false};
 
   std::mutex submit_mutex_;  // orders submitters; held while work runs inline
   std::atomic<std::uint64_t> submitted_{0};
@@ -98,6 +108,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::condition_variable finished_;  // for those who wait
   std::deque<Item> queue_;
   std::atomic<std::size_t> queued_{0};  // queue_.size(), for spinning
+  std::shared_ptr<Capture> capture_;
   bool started_ = false;
   bool closed_ = false;
 };

@@ -23,14 +23,27 @@ LaunchConfig ConfigOf(const LaunchRequest& request) {
   return {.grid = request.grid,
           .block = request.block,
           .dynamic_shared_bytes = request.dynamic_shared_bytes,
-          .cooperative = request.cooperative};
+          .cooperative = request.cooperative,
+          .cluster = request.cluster};
 }
+
+// The request with the size of clusters that the function's attributes ask for, if it names none.
+LaunchRequest WithRequiredCluster(const FunctionObject& function, LaunchRequest request) {
+  if (request.cluster.x == 0 && request.cluster.y == 0 && request.cluster.z == 0) {
+    request.cluster = function.required_cluster();
+  }
+  return request;
+}
+
+std::uint64_t CountOf(const Dim3& size) { return std::uint64_t{size.x} * size.y * size.z; }
 
 // Checks a launch against the kernel, the device, and the function's limit of shared memory.
 CUresult Validate(const FunctionObject& function, const LaunchRequest& request,
                   const DriverDevice& device) {
   const auto checked = CheckLaunch(function.info(), ConfigOf(request), device.traits());
   if (!checked.ok()) return ToCuResult(checked.failure().code);
+  const Dim3 cluster = ClusterOf(function.info(), ConfigOf(request));
+  if (CountOf(cluster) > function.max_cluster_blocks()) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
   return request.dynamic_shared_bytes > function.max_dynamic_shared() ? CUDA_ERROR_INVALID_VALUE
                                                                       : CUDA_SUCCESS;
 }
@@ -119,10 +132,27 @@ void SubmitTime(const StreamTarget& target, Duration duration) {
 
 }  // namespace
 
-CUresult Launch(const StreamTarget& target, CUfunction handle, const LaunchRequest& request,
+LaunchRequest RequestOf(const CUlaunchConfig& config) {
+  LaunchRequest request{.grid = {config.gridDimX, config.gridDimY, config.gridDimZ},
+                        .block = {config.blockDimX, config.blockDimY, config.blockDimZ},
+                        .dynamic_shared_bytes = config.sharedMemBytes};
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = config.attrs[i];
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+      request.cooperative = attribute.value.cooperative != 0;
+    } else if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+      const auto& cluster = attribute.value.clusterDim;
+      request.cluster = {cluster.x, cluster.y, cluster.z};
+    }
+  }
+  return request;
+}
+
+CUresult Launch(const StreamTarget& target, CUfunction handle, const LaunchRequest& given,
                 void** values, void** extra) {
   FunctionObject* function = Driver::Get().functions().Get(handle);
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const LaunchRequest request = WithRequiredCluster(*function, given);
   const KernelInfo& info = function->info();
   DriverDevice& device = target.context->device();
   const CostedCall cost(device.call_costs(), device.call_costs().costs().launch_us);
@@ -184,6 +214,34 @@ CUresult ActiveBlocks(CUfunction handle, int threads, size_t dynamic_shared_byte
       static_cast<int>(kSharedPerMultiprocessor / (shared + kSharedReservedPerBlock));
   blocks = std::min({kMaxBlocksPerMultiprocessor, kMaxThreadsPerMultiprocessor / rounded,
                      by_registers, by_shared});
+  return CUDA_SUCCESS;
+}
+
+// A cluster may take any multiprocessors: the device is one processing cluster.
+CUresult ActiveClusters(CUfunction handle, const LaunchRequest& given, const DriverDevice& device,
+                        int& clusters) {
+  const FunctionObject* function = Driver::Get().functions().Get(handle);
+  if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const LaunchRequest request = WithRequiredCluster(*function, given);
+  TORPOR_TRY(Validate(*function, request, device));
+  int blocks = 0;
+  TORPOR_TRY(ActiveBlocks(handle, static_cast<int>(CountOf(request.block)),
+                          request.dynamic_shared_bytes, device, blocks));
+  const auto all = static_cast<std::uint64_t>(blocks) * device.spec().multiprocessors;
+  clusters = static_cast<int>(all / CountOf(ClusterOf(function->info(), ConfigOf(request))));
+  return CUDA_SUCCESS;
+}
+
+CUresult LargestCluster(CUfunction handle, const LaunchRequest& request, const DriverDevice& device,
+                        int& blocks) {
+  const FunctionObject* function = Driver::Get().functions().Get(handle);
+  if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (device.spec().compute_capability < kFirstClusterCapability) return CUDA_ERROR_NOT_SUPPORTED;
+  int resident = 0;
+  TORPOR_TRY(ActiveBlocks(handle, static_cast<int>(CountOf(request.block)),
+                          request.dynamic_shared_bytes, device, resident));
+  const auto all = static_cast<std::uint64_t>(resident) * device.spec().multiprocessors;
+  blocks = static_cast<int>(std::min<std::uint64_t>(all, function->max_cluster_blocks()));
   return CUDA_SUCCESS;
 }
 

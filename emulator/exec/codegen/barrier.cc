@@ -46,18 +46,18 @@ void WriteBarrierResult(OperandBuilder& to, const Instruction& instruction, Barr
   to.Write(instruction, destination, holds, Type::kPred);
 }
 
-// barrier.cluster.arrive and .wait. A cluster is one block, and every arriving thread must wait
-// later: it is enough to synchronise at .wait.
+// barrier.cluster.arrive and .wait.
 void EmitClusterBarrier(OperandBuilder& to, Suspension& suspension,
                         const Instruction& instruction) {
   LaneBuilder& code = to.code();
-  if (!instruction.Has(Modifier::kWait)) return;
+  const BarrierMode mode =
+      instruction.Has(Modifier::kWait) ? BarrierMode::kSync : BarrierMode::kArrive;
   Value* mask = to.masks().Active(instruction);
   to.masks().IfAny(mask, [&] {
-    WaitAtBarrier(to, suspension, instruction,
-                  {to.context().pointer(), code->getInt32(kClusterBarrier), code->getInt32(0),
-                   code.MaskBits(mask), code->getInt32(0),
-                   code->getInt32(static_cast<std::uint32_t>(BarrierMode::kSync))});
+    WaitAtBarrier(
+        to, suspension, instruction,
+        {to.context().pointer(), code->getInt32(kClusterBarrier), code->getInt32(0),
+         code.MaskBits(mask), code->getInt32(0), code->getInt32(static_cast<std::uint32_t>(mode))});
   });
   to.masks().Reload();
 }

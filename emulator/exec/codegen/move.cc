@@ -1,7 +1,8 @@
-// mov, cvta, isspacep, mapa.
+// mov, cvta, isspacep.
 #include <cstddef>
 
 #include "emulator/exec/codegen/opcodes.h"
+#include "emulator/exec/interface/arena_layout.h"
 
 namespace torpor::emulator {
 
@@ -80,7 +81,7 @@ void EmitCvta(OperandBuilder& to, const Instruction& instruction) {
   to.Write(instruction, instruction.operands[0], value, type);
 }
 
-// Compares with the bounds of the arena and of the block's shared memory.
+// Compares with the bounds of the arena, and of the shared memory of the block or the cluster.
 void EmitIsSpace(OperandBuilder& to, const Instruction& instruction) {
   LaneBuilder& code = to.code();
   if (instruction.operands.size() < 2) return to.Unsupported(instruction);
@@ -94,15 +95,25 @@ void EmitIsSpace(OperandBuilder& to, const Instruction& instruction) {
   };
   Value* arena =
       within(field(offsetof(WarpContext, arena_begin)), field(offsetof(WarpContext, arena_bytes)));
-  // Shared offsets are 32 bits; the block's buffer is followed by guard pages.
-  Value* shared = within(field(offsetof(WarpContext, shared)), Like(address, 1U << 20));
+  // The block's buffer is followed by guard pages.
+  Value* own = within(field(offsetof(WarpContext, shared)), Like(address, kClusterStride));
+  const auto in_cluster = [&] {
+    const auto count = [&](std::size_t offset) {
+      Value* number = to.context().Field(offset, code->getInt32Ty());
+      if (IsVector(address)) number = code.Spread(number, 0);
+      return code->CreateMul(code.Resize(number, 64, false), Like(address, kClusterStride));
+    };
+    Value* first = code->CreateSub(field(offsetof(WarpContext, shared)),
+                                   count(offsetof(WarpContext, cluster_rank)));
+    return within(first, count(offsetof(WarpContext, cluster_blocks)));
+  };
   Value* result = nullptr;
   switch (instruction.space()) {
     case Space::kShared:
-      result = shared;
+      result = instruction.Has(Modifier::kSharedCluster) ? in_cluster() : own;
       break;
     case Space::kLocal:
-      result = code->CreateAnd(arena, code->CreateNot(shared));
+      result = code->CreateAnd(arena, code->CreateNot(in_cluster()));
       break;
     case Space::kGlobal:
       result = code->CreateNot(arena);
@@ -111,20 +122,6 @@ void EmitIsSpace(OperandBuilder& to, const Instruction& instruction) {
       return to.Unsupported(instruction);
   }
   to.Write(instruction, instruction.operands[0], result, Type::kPred);
-}
-
-// mapa d, address, block; getctarank d, address; createpolicy d, ...: a cluster is one block, of
-// rank 0, and a cache policy is nothing.
-void EmitClusterAddress(OperandBuilder& to, const Instruction& instruction) {
-  LaneBuilder& code = to.code();
-  if (!to.Expect(instruction, 1)) return;
-  const Type type = instruction.type();
-  if (ptx::IsFloat(type) || ptx::BitWidth(type) < 32) return to.Unsupported(instruction);
-  const bool maps = instruction.opcode == ptx::Opcode::kMapa && instruction.operands.size() == 3;
-  Value* value = maps          ? to.Read(instruction.operands[1], type)
-                 : to.scalar() ? Constant(code.ScalarType(type), 0)
-                               : llvm::Constant::getNullValue(Lanes(code.ScalarType(type)));
-  to.Write(instruction, instruction.operands[0], value, type);
 }
 
 }  // namespace torpor::emulator

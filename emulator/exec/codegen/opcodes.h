@@ -141,7 +141,7 @@ void EmitMov(OperandBuilder& to, const ptx::Instruction& instruction);
 void EmitCvta(OperandBuilder& to, const ptx::Instruction& instruction);
 // isspacep.
 void EmitIsSpace(OperandBuilder& to, const ptx::Instruction& instruction);
-// mapa, getctarank, createpolicy. A cluster is one block; policies have no effect.
+// mapa, getctarank, createpolicy. Policies have no effect.
 void EmitClusterAddress(OperandBuilder& to, const ptx::Instruction& instruction);
 
 // load_store.cc

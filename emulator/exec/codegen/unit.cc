@@ -50,11 +50,6 @@ void Unit::EmitFunction(std::uint32_t index) {
 }
 
 std::unique_ptr<llvm::Module> Unit::Emit() {
-  if (module_.functions[kernel_].has_clusters) {
-    error_.Set("clusters of several blocks are not supported: .reqnctapercluster of " +
-               std::string(module_.functions[kernel_].name));
-    return nullptr;
-  }
   for (const std::uint32_t index : layout_.functions) {
     EmitFunction(index);
     if (error_.occurred()) return nullptr;

@@ -9,6 +9,7 @@ enum class ExecError {
   kUnsupported,     // an instruction or directive the emulator does not know; the message names it
   kNotFound,        // no such kernel or variable
   kInvalidLaunch,   // block too large, too much shared memory, ...
+  kInvalidCluster,  // CUDA_ERROR_INVALID_CLUSTER_SIZE
   kTooManyThreads,  // for this kernel: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
   kIllegalAddress,  // CUDA_ERROR_ILLEGAL_ADDRESS
   kMisalignedAddress,  // CUDA_ERROR_MISALIGNED_ADDRESS

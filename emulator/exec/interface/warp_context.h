@@ -11,9 +11,9 @@ inline constexpr std::uint32_t kWarpLanes = 32;
 inline constexpr std::uint32_t kReservedSharedBytes = 1024;
 
 struct TextureLanes;
-// Named barriers of a block. The barrier behind the last is barrier.cluster's.
+// Named barriers of a block, and the number that stands for barrier.cluster.
 inline constexpr std::uint32_t kBlockBarriers = 16;
-inline constexpr std::uint32_t kClusterBarrier = kBlockBarriers;
+inline constexpr std::uint32_t kClusterBarrier = 0xffffffff;
 
 struct WarpContext;
 
@@ -54,7 +54,8 @@ struct RuntimeCalls {
   void (*misaligned_shared)(WarpContext*, std::uint32_t mask);
   // The next four return 0 only to resumable code: the warp must wait, so the code has to save the
   // state and return. `threads` 0 means the whole block. When the warp goes on, barrier_result
-  // holds the reduction of modes kPopc, kAnd and kOr.
+  // holds the reduction of modes kPopc, kAnd and kOr. At kClusterBarrier, modes are kArrive, and
+  // kSync for waiting only.
   std::uint32_t (*barrier)(WarpContext*, std::uint32_t id, std::uint32_t threads,
                            std::uint32_t mask, std::uint32_t predicates, std::uint32_t mode);
   // Same as `barrier` 0 of the whole block in mode kSync: __syncthreads.
@@ -106,8 +107,9 @@ struct RuntimeCalls {
 };
 
 // State of a warp that generated code reads by offset. Owned by the runtime; one thread at a time
-// uses a context. Generated code takes all fields before `local` for invariant: `ctaid` and
-// `multiprocessor` change between blocks only, and each block is a separate call of the code.
+// uses a context. Generated code takes all fields before `local` for invariant: `ctaid`,
+// `clusterid` and `multiprocessor` change between blocks only, and each block is a separate call of
+// the code.
 struct WarpContext {
   const RuntimeCalls* calls = nullptr;
   const std::uint8_t* parameters = nullptr;
@@ -125,6 +127,13 @@ struct WarpContext {
   std::uint32_t ctaid[3] = {};
   std::uint32_t nctaid[3] = {};
   std::uint32_t ntid[3] = {};
+  std::uint32_t clusterid[3] = {};
+  std::uint32_t nclusterid[3] = {};
+  std::uint32_t cluster_ctaid[3] = {};
+  std::uint32_t cluster_nctaid[3] = {1, 1, 1};
+  std::uint32_t cluster_rank = 0;
+  std::uint32_t cluster_blocks = 1;
+  std::uint32_t is_explicit_cluster = 0;
   std::uint32_t mask = 0;  // lanes that exist
   std::uint32_t warp = 0;
   std::uint32_t warps = 0;

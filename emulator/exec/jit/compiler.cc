@@ -24,7 +24,7 @@ namespace torpor::emulator {
 namespace {
 
 // Changes whenever generated code does; part of every cache key.
-constexpr char kGeneratorVersion[] = "33";
+constexpr char kGeneratorVersion[] = "34";
 
 // Instructions above which code is compiled without register allocation. The time of LLVM's
 // allocator grows much faster than the input, and reaches about a second here; code without

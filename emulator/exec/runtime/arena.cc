@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include "emulator/exec/interface/launch_config.h"
+
 namespace torpor::emulator {
 namespace {
 
@@ -10,7 +12,8 @@ constexpr std::size_t kWindowGuardBytes =
 constexpr std::size_t kSlotBytes = std::size_t{8} << 30;
 constexpr std::size_t kMaxSlots = 512;
 constexpr std::size_t kSharedBegin = kWindowGuardBytes;
-constexpr std::size_t kParameterBegin = kSharedBegin + kSharedWindowBytes + kWindowGuardBytes;
+constexpr std::size_t kParameterBegin =
+    kSharedBegin + kMaxClusterBlocks * kClusterStride + kWindowGuardBytes;
 constexpr std::size_t kLocalBegin = kParameterBegin + 2 * kParameterWindowBytes;
 static_assert(kLocalBegin + kLocalWindowBytes + kParameterWindowBytes < kSlotBytes);
 
@@ -51,8 +54,21 @@ ArenaSlot Arena::Acquire() {
                       open(kParameterBegin, kParameterWindowBytes) &&
                       open(kLocalBegin, kLocalWindowBytes);
   if (!opened) return {};
-  return {base + kSharedBegin + kSharedWindowBytes, base + kParameterBegin, base + kLocalBegin,
-          made_++};
+  return {.shared_end = base + kSharedBegin + kSharedWindowBytes,
+          .shared_windows = 1,
+          .parameters = base + kParameterBegin,
+          .local = base + kLocalBegin,
+          .index = made_++};
+}
+
+// Windows stay open for the slot's later users.
+bool Arena::OpenWindows(ArenaSlot& slot, std::uint32_t windows) {
+  for (; slot.shared_windows < windows; ++slot.shared_windows) {
+    std::uint8_t* const begin =
+        slot.shared_end - kSharedWindowBytes + slot.shared_windows * kClusterStride;
+    if (mprotect(begin, kSharedWindowBytes, PROT_READ | PROT_WRITE) != 0) return false;
+  }
+  return true;
 }
 
 void Arena::Release(const ArenaSlot& slot) {

@@ -9,10 +9,12 @@
 
 namespace torpor::emulator {
 
-// The memory of a resident block. Every 32-bit offset from any address in the shared window, plus
-// or minus kMaxSharedOffset, lies inside the slot: in the window or in inaccessible memory.
+// The memory of a resident block, and the shared windows of a cluster's other blocks if this is the
+// first. Every 32-bit offset from any address in a shared window, plus or minus kMaxSharedOffset,
+// lies inside the slot: in a window or in inaccessible memory.
 struct ArenaSlot {
   std::uint8_t* shared_end = nullptr;  // the window ends here; buffers are placed at its end
+  std::uint32_t shared_windows = 1;    // accessible now, kClusterStride apart
   std::uint8_t* parameters = nullptr;
   std::uint8_t* local = nullptr;  // kLocalWindowBytes, backed when touched
   std::size_t index = 0;
@@ -27,6 +29,9 @@ class Arena {
   // Returns a slot without memory (shared_end is null) if all address space is in use.
   ArenaSlot Acquire();
   void Release(const ArenaSlot& slot);
+  // Makes `windows` shared windows of the slot accessible, kMaxClusterBlocks at most. Returns false
+  // if the system denies the memory.
+  static bool OpenWindows(ArenaSlot& slot, std::uint32_t windows);
 
   std::uint64_t begin() const { return begin_; }
   std::uint64_t bytes() const { return bytes_; }

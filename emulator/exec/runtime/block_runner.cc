@@ -40,132 +40,9 @@ std::string Hex(std::uint64_t value) {
 
 BlockRunner* BlockRunner::Current() { return current_runner; }
 
-bool BlockRunner::Prepare(KernelJob& job) {
-  job_ = &job;
-  while (blocks_.size() > job.schedule.share) {
-    Arena::Instance().Release(blocks_.back()->slot);
-    blocks_.pop_back();
-  }
-  if (blocks_.empty() && !AddBlock()) return false;
-  // The launching thread prepares before any helper.
-  if (job.shape.config.cooperative && job.memory.grid_workspace == 0) {
-    std::uint8_t* const memory = blocks_[0]->slot.parameters + kParameterWindowBytes / 2;
-    std::memset(memory, 0, 256);
-    job.memory.grid_workspace = reinterpret_cast<std::uint64_t>(memory);
-  }
-  return PrepareBlock(*blocks_[0]);
-}
-
-// Takes a slot of the arena. Fails the job if the arena is full.
-bool BlockRunner::AddBlock() {
-  auto block = std::make_unique<ResidentBlock>();
-  block->slot = Arena::Instance().Acquire();
-  if (block->slot.shared_end == nullptr) {
-    job_->progress.Fail(
-        {ExecError::kOutOfMemory, "no address space for the blocks of " + job_->kernel});
-    return false;
-  }
-  blocks_.push_back(std::move(block));
-  return true;
-}
-
-// Sets the fields of all warps that stay the same for all blocks of the job.
-bool BlockRunner::PrepareBlock(ResidentBlock& block) {
-  const KernelJob& job = *job_;
-  const std::uint32_t warps = job.shape.warps();
-  const auto dynamic = static_cast<std::uint32_t>(job.shape.config.dynamic_shared_bytes);
-  const std::uint32_t shared = job.memory.dynamic_shared_offset + dynamic;
-  const std::uint32_t reserved_offset = (shared + 15) / 16 * 16;
-  const std::uint32_t buffer =
-      job.memory.reserved_shared ? reserved_offset + kReservedSharedBytes : shared;
-  if (!job.memory.parameters.empty()) {
-    std::memcpy(block.slot.parameters, job.memory.parameters.data(), job.memory.parameters.size());
-  }
-  if (block.warps.size() < warps) block.warps = std::vector<Warp>(warps);
-  for (std::uint32_t i = 0; i < warps; ++i) {
-    Warp& warp = block.warps[i];
-    warp.calls = &Runtime();
-    warp.parameters = block.slot.parameters;
-    warp.symbols = job.memory.symbols;
-    // At the very end of the window, so that the first byte behind faults if page sizes allow.
-    warp.shared = block.slot.shared_end - RoundUp(buffer, job.memory.shared_alignment);
-    warp.local_end = block.slot.local + (i + 1) * job.memory.local_bytes_per_warp;
-    warp.window_begin = job.memory.device->window_begin();
-    warp.window_bytes = job.memory.device->window_end() - job.memory.device->window_begin();
-    warp.arena_begin = Arena::Instance().begin();
-    warp.arena_bytes = Arena::Instance().bytes();
-    warp.lane_tids = &job.shape.lane_tids[std::size_t{i} * 3 * kWarpLanes];
-    warp.grid_id = job.grid_id;
-    warp.grid_workspace = job.memory.grid_workspace;
-    const std::uint32_t left = job.shape.threads() - i * kWarpLanes;
-    warp.mask = left >= kWarpLanes ? 0xffffffffU : (1U << left) - 1;
-    warp.ntid[0] = job.shape.config.block.x;
-    warp.ntid[1] = job.shape.config.block.y;
-    warp.ntid[2] = job.shape.config.block.z;
-    warp.nctaid[0] = job.shape.config.grid.x;
-    warp.nctaid[1] = job.shape.config.grid.y;
-    warp.nctaid[2] = job.shape.config.grid.z;
-    warp.warp = i;
-    warp.warps = warps;
-    warp.dynamic_shared_bytes = dynamic;
-    warp.total_shared_bytes = shared;
-    warp.reserved_shared_offset = reserved_offset;
-    warp.multiprocessors = job.traits.multiprocessors;
-    warp.runner = this;
-    warp.block = &block;
-  }
-  return PrepareWaiting(block);
-}
-
-// Gives each warp room to wait: saved state for resumable code, else a stack.
-bool BlockRunner::PrepareWaiting(ResidentBlock& block) {
-  const std::uint32_t warps = job_->schedule.switches ? job_->shape.warps() : 0;
-  if (job_->resumable) block.saved_states.Resize(warps, job_->code.traits.saved_bytes);
-  for (std::uint32_t i = 0; i < warps; ++i) {
-    Warp& warp = block.warps[i];
-    if (job_->resumable) {
-      warp.saved_state = block.saved_states.OfWarp(i);
-      continue;
-    }
-    if (warp.stack == nullptr) warp.stack = std::make_unique<FiberStack>();
-    if (!warp.stack->valid()) {
-      warp.stack.reset();
-      job_->progress.Fail({ExecError::kOutOfMemory, "no memory for the stacks of " + job_->kernel});
-      return false;
-    }
-  }
-  return true;
-}
-
-// Sets the fields of all warps for block number `index`, which has not started yet.
-void BlockRunner::Place(ResidentBlock& block, std::uint64_t index) {
-  const auto [x, y, z] = job_->shape.Coordinates(index);
-  const auto multiprocessor = static_cast<std::uint32_t>(index % job_->traits.multiprocessors);
-  const std::uint32_t warps = job_->shape.warps();
-  std::uint8_t* local = block.slot.local;
-  for (std::uint32_t i = 0; i < warps; ++i, local += job_->memory.local_bytes_per_warp) {
-    Warp& warp = block.warps[i];
-    warp.ctaid[0] = x;
-    warp.ctaid[1] = y;
-    warp.ctaid[2] = z;
-    warp.local = local;
-    warp.multiprocessor = multiprocessor;
-    warp.resume_point = 0;
-  }
-  if (job_->memory.reserved_shared) {
-    const Warp& warp = block.warps[0];
-    std::memset(warp.shared + warp.reserved_shared_offset, 0, kReservedSharedBytes);
-  }
-  if (!job_->schedule.switches) return;
-  block.live_warps = warps;
-  if (block.incomplete_barriers == 0) return;  // all are as they are made
-  block.incomplete_barriers = 0;
-  for (BlockBarrier& barrier : block.barriers) barrier = BlockBarrier();
-}
-
-void BlockRunner::RunBlocks(std::uint64_t first, std::uint64_t end) {
+void BlockRunner::RunClusters(std::uint64_t first, std::uint64_t end) {
   CatchFailures([&] {
-    for (std::uint64_t block = first; block < end && !job_->progress.failed; ++block) Run(block);
+    for (std::uint64_t index = first; index < end && !job_->progress.failed; ++index) Run(index);
   });
 }
 
@@ -191,19 +68,21 @@ void BlockRunner::CatchFailures(const Body& body) {
 
 // Warps that never wait run one after the other, without a queue.
 void BlockRunner::Run(std::uint64_t index) {
-  ResidentBlock& block = *blocks_[0];
-  Place(block, index);
+  ResidentCluster& cluster = *clusters_[0];
+  Place(cluster, index);
   if (!job_->schedule.switches) {
-    for (std::uint32_t i = 0; i < job_->shape.warps(); ++i) {
-      running_ = &block.warps[i];
-      job_->code.entry(running_);
+    for (const auto& block : cluster.blocks) {
+      for (std::uint32_t i = 0; i < job_->shape.warps(); ++i) {
+        running_ = &block->warps[i];
+        job_->code.entry(running_);
+      }
     }
     return;
   }
   ready_.Clear();
   unfinished_ = 0;
   started_ = 1;
-  Enqueue(block);
+  for (const auto& block : cluster.blocks) Enqueue(*block);
   RunInTurns();
 }
 
@@ -227,7 +106,7 @@ void BlockRunner::RunInTurns() {
     SwitchFrom(nullptr);
   }
   if (unfinished_ == 0) return;
-  running_ = &blocks_[0]->warps[0];
+  running_ = &clusters_[0]->blocks[0]->warps[0];
   Fail(ExecError::kTrap, "deadlock: all warps that have not ended wait at barriers", 0);
   Escape();
 }
@@ -241,13 +120,13 @@ void BlockRunner::RunResumable() {
   }
 }
 
-// Whether the warps on this thread may wait for blocks not yet started.
+// Whether the warps on this thread may wait for clusters not yet started.
 bool BlockRunner::ShouldStartAnother() {
   constexpr std::size_t kMax = 512;
   constexpr Duration kPatience = std::chrono::milliseconds(2);  // for other threads to come
   constexpr unsigned kYields = 64;                              // between looks at the clock
   const bool may_wait =
-      job_->schedule.blocks_wait && job_->progress.next_block < job_->shape.blocks();
+      job_->schedule.blocks_wait && job_->progress.next_cluster < job_->shape.clusters();
   if (!may_wait) return false;
   if (started_ < job_->schedule.share) return true;
   const bool has_room = started_ < kMax || job_->shape.config.cooperative;
@@ -255,17 +134,17 @@ bool BlockRunner::ShouldStartAnother() {
   return std::chrono::steady_clock::now() - job_->schedule.start > kPatience;
 }
 
-// Starts another block beside the running blocks. Returns false, and the job has failed, if memory
-// lacks.
+// Starts another cluster beside the running clusters. Returns false, and the job has failed, if
+// memory lacks.
 bool BlockRunner::StartAnother() {
-  const std::uint64_t index = job_->progress.next_block.fetch_add(1);
-  if (index >= job_->shape.blocks()) return true;
+  const std::uint64_t index = job_->progress.next_cluster.fetch_add(1);
+  if (index >= job_->shape.clusters()) return true;
   try {
-    if (started_ == blocks_.size() && !AddBlock()) return false;
-    ResidentBlock& block = *blocks_[started_];
-    if (!PrepareBlock(block)) return false;
-    Place(block, index);
-    Enqueue(block);
+    if (started_ == clusters_.size() && !AddCluster()) return false;
+    ResidentCluster& cluster = *clusters_[started_];
+    if (!PrepareCluster(cluster)) return false;
+    Place(cluster, index);
+    for (const auto& block : cluster.blocks) Enqueue(*block);
     ++started_;
     return true;
   } catch (const std::bad_alloc&) {
@@ -276,10 +155,14 @@ bool BlockRunner::StartAnother() {
 
 // The warps of blocks that ended early stand anywhere, some at barriers.
 void BlockRunner::AbandonBlocks() {
-  for (const auto& block : blocks_) {
-    for (Warp& warp : block->warps) warp.resume = nullptr;
-    block->barriers.fill({});
-    block->incomplete_barriers = 0;
+  for (const auto& cluster : clusters_) {
+    cluster->arrived = 0;
+    cluster->waiting.Clear();
+    for (const auto& block : cluster->blocks) {
+      for (Warp& warp : block->warps) warp.resume = nullptr;
+      block->barriers.fill({});
+      block->incomplete_barriers = 0;
+    }
   }
 }
 
@@ -337,6 +220,7 @@ bool BlockRunner::LetOthersRun(Warp& warp) {
 
 bool BlockRunner::Wait(Warp& warp, std::uint32_t id, std::uint32_t threads, std::uint32_t mask,
                        std::uint32_t predicates, BarrierMode mode) {
+  if (id == kClusterBarrier) return WaitInCluster(warp, mode);
   ResidentBlock& block = *warp.block;
   if (id >= block.barriers.size()) {
     Fail(ExecError::kTrap, "barrier " + std::to_string(id) + " does not exist", 0);
@@ -367,6 +251,44 @@ void BlockRunner::Release(ResidentBlock& block, BlockBarrier& barrier) {
   ready_.Append(barrier.waiting);
   barrier.arrived = 0;
   --block.incomplete_barriers;
+}
+
+// barrier.cluster.arrive, or .wait for the end of the phase in which the warp arrived.
+bool BlockRunner::WaitInCluster(Warp& warp, BarrierMode mode) {
+  if (!job_->schedule.switches) return true;
+  ResidentCluster& cluster = *warp.block->cluster;
+  if (mode == BarrierMode::kArrive) {
+    // Lanes of a warp that come apart arrive once.
+    if (warp.is_at_cluster) return true;
+    warp.is_at_cluster = true;
+    warp.cluster_phase = cluster.phase;
+    ++cluster.arrived;
+    EndPhaseIfComplete(cluster);
+    return true;
+  }
+  if (!warp.is_at_cluster || warp.cluster_phase != cluster.phase) {
+    warp.is_at_cluster = false;
+    return true;
+  }
+  cluster.waiting.Push(warp);
+  if (job_->resumable) return false;
+  SwitchFrom(&warp);
+  return true;
+}
+
+// Nobody waits for a warp that has ended.
+void BlockRunner::LeaveCluster(const Warp& warp) {
+  ResidentCluster& cluster = *warp.block->cluster;
+  if (warp.is_at_cluster && warp.cluster_phase == cluster.phase) --cluster.arrived;
+  if (cluster.arrived > 0) EndPhaseIfComplete(cluster);
+}
+
+void BlockRunner::EndPhaseIfComplete(ResidentCluster& cluster) {
+  if (cluster.arrived < cluster.live_warps()) return;
+  cluster.waiting.ForEach([](Warp& warp) { warp.is_at_cluster = false; });
+  ready_.Append(cluster.waiting);
+  cluster.arrived = 0;
+  ++cluster.phase;
 }
 
 std::string BlockRunner::Describe(const Warp& warp, int lane) const {

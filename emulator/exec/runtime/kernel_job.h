@@ -33,19 +33,21 @@ struct JobSchedule {
   // Whether warps may have to wait for each other. Unless the code is resumable, each warp then
   // needs a stack of its own.
   bool switches = false;
-  // Whether blocks may wait for each other. If so, threads take one block at a time, and start
-  // more blocks beside a waiting one: up to `share` at once, more if no other thread does.
+  // Whether blocks of different clusters may wait for each other. If so, threads take one cluster
+  // at a time, and start more beside a waiting one: up to `share` at once, more if no other thread
+  // does.
   bool blocks_wait = false;
   std::uint64_t share = 1;
   TimePoint start = {};
-  // Time of a block on one core: as the kernel's last launch found, or 0, then as this launch did.
-  Duration block_time = {};
+  // Time of a cluster on one core: as the kernel's last launch found, or 0, then as this launch
+  // did.
+  Duration cluster_time = {};
 };
 
 // What the threads of a launch have done so far. A failure makes the threads abandon the blocks
 // that are left.
 struct JobProgress {
-  std::atomic<std::uint64_t> next_block = 0;
+  std::atomic<std::uint64_t> next_cluster = 0;
   unsigned helpers = 0;  // running blocks now; guarded by the pool's mutex
   std::atomic<bool> failed = false;
   std::mutex mutex;

@@ -25,14 +25,21 @@ void LaunchShape::FillLaneTids() {
   }
 }
 
+Dim3 LaunchShape::ClusterGrid() const {
+  return {config.grid.x / config.cluster.x, config.grid.y / config.cluster.y,
+          config.grid.z / config.cluster.z};
+}
+
+Dim3 LaunchShape::InRows(std::uint64_t index, const Dim3& grid) {
+  const std::uint64_t row = index / grid.x;
+  return {static_cast<std::uint32_t>(index % grid.x), static_cast<std::uint32_t>(row % grid.y),
+          static_cast<std::uint32_t>(row / grid.y)};
+}
+
 // Within a band of rows, goes down the columns; the last band of a plane may be lower.
 Dim3 LaunchShape::CoordinatesInRows(std::uint64_t index) const {
   const Dim3& grid = config.grid;
-  if (band == 1) {
-    const std::uint64_t row = index / grid.x;
-    return {static_cast<std::uint32_t>(index % grid.x), static_cast<std::uint32_t>(row % grid.y),
-            static_cast<std::uint32_t>(row / grid.y)};
-  }
+  if (band == 1) return InRows(index, grid);
   const std::uint64_t plane = std::uint64_t{grid.x} * grid.y;
   const std::uint64_t band_blocks = std::uint64_t{grid.x} * band;
   const auto first = static_cast<std::uint32_t>(index % plane / band_blocks * band);

@@ -36,7 +36,7 @@ bool PrepareRunner(BlockRunner& runner, KernelJob& job) {
   }
 }
 
-bool HasMore(const KernelJob& job) { return job.progress.next_block < job.shape.blocks(); }
+bool HasMore(const KernelJob& job) { return job.progress.next_cluster < job.shape.clusters(); }
 
 }  // namespace
 
@@ -70,7 +70,8 @@ void WorkerPool::StartHelpers() {
 void WorkerPool::Run(KernelJob& job) {
   InstallSignalStack();
   std::unique_ptr<BlockRunner> runner = TakeRunner();
-  if (job.shape.config.cooperative) job.schedule.share = (job.shape.blocks() + cores_ - 1) / cores_;
+  if (job.shape.config.cooperative)
+    job.schedule.share = (job.shape.clusters() + cores_ - 1) / cores_;
   job.schedule.start = std::chrono::steady_clock::now();
   if (PrepareRunner(*runner, job)) {
     RunShared(*runner, job);
@@ -80,9 +81,9 @@ void WorkerPool::Run(KernelJob& job) {
 
 // Calls helpers at once, or as soon as the grid has lasted longer than waking helpers takes.
 void WorkerPool::RunShared(BlockRunner& runner, KernelJob& job) {
-  const auto blocks = static_cast<std::int64_t>(job.shape.blocks());
-  const bool known = job.schedule.block_time != Duration{};
-  bool alone = blocks == 1 || (known && job.schedule.block_time * blocks < kWorthHelp);
+  const auto clusters = static_cast<std::int64_t>(job.shape.clusters());
+  const bool known = job.schedule.cluster_time != Duration{};
+  bool alone = clusters == 1 || (known && job.schedule.cluster_time * clusters < kWorthHelp);
   if (!alone) CallHelpers(job);
   const TimePoint start = std::chrono::steady_clock::now();
   Duration spent = {};
@@ -96,19 +97,19 @@ void WorkerPool::RunShared(BlockRunner& runner, KernelJob& job) {
     alone = false;
   }
   if (!alone) DismissHelpers(job);
-  if (done != 0) job.schedule.block_time = std::max(spent / done, Duration{1});
+  if (done != 0) job.schedule.cluster_time = std::max(spent / done, Duration{1});
 }
 
 // Chunks are an eighth of a core's share at most, so that cores finish together.
 std::int64_t WorkerPool::RunSome(BlockRunner& runner, KernelJob& job) const {
-  const std::uint64_t total = job.shape.blocks();
+  const std::uint64_t total = job.shape.clusters();
   const std::uint64_t max_chunk = job.schedule.blocks_wait ? 1 : 64;
   const std::uint64_t chunk =
       std::clamp<std::uint64_t>(total / (std::uint64_t{cores_} * 8), 1, max_chunk);
-  const std::uint64_t first = job.progress.next_block.fetch_add(chunk);
+  const std::uint64_t first = job.progress.next_cluster.fetch_add(chunk);
   if (first >= total) return 0;
   const std::uint64_t end = std::min(total, first + chunk);
-  runner.RunBlocks(first, end);
+  runner.RunClusters(first, end);
   return static_cast<std::int64_t>(end - first);
 }
 

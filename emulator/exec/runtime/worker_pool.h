@@ -27,7 +27,7 @@ class WorkerPool {
   WorkerPool();
   void StartHelpers();
   void RunShared(BlockRunner& runner, KernelJob& job);
-  // Runs a part of the remaining blocks; returns the number of blocks run.
+  // Runs a part of the remaining clusters; returns the number of clusters run.
   std::int64_t RunSome(BlockRunner& runner, KernelJob& job) const;
   void CallHelpers(KernelJob& job);
   void DismissHelpers(KernelJob& job);

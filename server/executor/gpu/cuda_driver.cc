@@ -95,7 +95,16 @@ absl::StatusOr<CudaDriver> LoadCudaDriver(const std::string& directory) {
       {"cuFuncSetAttribute", driver.FuncSetAttribute},
       {"cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", driver.OccupancyMaxActiveBlocks},
       {"cuLaunchKernel", driver.LaunchKernel},
-      {"cuLaunchCooperativeKernel", driver.LaunchCooperativeKernel},
+      {"cuOccupancyMaxActiveClusters", driver.OccupancyMaxActiveClusters},
+      {"cuOccupancyMaxPotentialClusterSize", driver.OccupancyMaxPotentialClusterSize},
+      {"cuLaunchKernelEx", driver.LaunchKernelEx},
+      {"cuStreamBeginCapture_v2", driver.StreamBeginCapture},
+      {"cuStreamEndCapture", driver.StreamEndCapture},
+      {"cuGraphInstantiateWithFlags", driver.GraphInstantiate},
+      {"cuGraphExecUpdate_v2", driver.GraphExecUpdate},
+      {"cuGraphLaunch", driver.GraphLaunch},
+      {"cuGraphExecDestroy", driver.GraphExecDestroy},
+      {"cuGraphDestroy", driver.GraphDestroy},
   };
   TORPOR_RETURN_IF_ERROR(LoadSymbols(directory, "libcuda.so.1", symbols));
   return driver;

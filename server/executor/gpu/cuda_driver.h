@@ -79,6 +79,13 @@ struct CudaDriver {
   decltype(&::cuStreamWriteValue64_v2) StreamWriteValue64 = nullptr;
   decltype(&::cuStreamWaitValue64_v2) StreamWaitValue64 = nullptr;
   decltype(&::cuLaunchHostFunc) LaunchHostFunc = nullptr;
+  decltype(&::cuStreamBeginCapture_v2) StreamBeginCapture = nullptr;
+  decltype(&::cuStreamEndCapture) StreamEndCapture = nullptr;
+  decltype(&::cuGraphInstantiateWithFlags) GraphInstantiate = nullptr;
+  decltype(&::cuGraphExecUpdate_v2) GraphExecUpdate = nullptr;
+  decltype(&::cuGraphLaunch) GraphLaunch = nullptr;
+  decltype(&::cuGraphExecDestroy) GraphExecDestroy = nullptr;
+  decltype(&::cuGraphDestroy) GraphDestroy = nullptr;
   decltype(&::cuEventCreate) EventCreate = nullptr;
   decltype(&::cuEventDestroy_v2) EventDestroy = nullptr;
   decltype(&::cuEventRecord) EventRecord = nullptr;
@@ -102,8 +109,10 @@ struct CudaDriver {
   decltype(&::cuFuncSetAttribute) FuncSetAttribute = nullptr;
   decltype(&::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags) OccupancyMaxActiveBlocks =
       nullptr;
+  decltype(&::cuOccupancyMaxActiveClusters) OccupancyMaxActiveClusters = nullptr;
+  decltype(&::cuOccupancyMaxPotentialClusterSize) OccupancyMaxPotentialClusterSize = nullptr;
   decltype(&::cuLaunchKernel) LaunchKernel = nullptr;
-  decltype(&::cuLaunchCooperativeKernel) LaunchCooperativeKernel = nullptr;
+  decltype(&::cuLaunchKernelEx) LaunchKernelEx = nullptr;
 };
 
 // Opens libcuda.so.1 in `directory` (empty: the system's search path) for the rest of the process's

@@ -286,6 +286,7 @@ absl::StatusOr<UniqueFd> DeviceImage::ExportForCopy(std::uint64_t chunk) {
 }
 
 absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet& live) {
+  removals_.fetch_add(1, std::memory_order_relaxed);
   TORPOR_RETURN_IF_ERROR(CheckInside(extent));
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   touches_.Remove(extent);

@@ -130,6 +130,9 @@ class DeviceImage {
 
   // Removes an allocation, and gives back chunks without bytes of `live`.
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
+  // Grows with every removed allocation: ranges that were resident before may be no more. Any
+  // thread.
+  std::uint64_t removals() const { return removals_.load(std::memory_order_relaxed); }
 
   // Unpins the host image's pages of an extent (whole chunks without live bytes), which are about
   // to leave the file. No copy of the session is pending.
@@ -231,6 +234,7 @@ class DeviceImage {
   PinnedMemory pinned_;
   ImageBlocks blocks_;
   std::atomic<Bytes> unsaved_from_{kAll};  // begin of possible differences from the host
+  std::atomic<std::uint64_t> removals_{0};
   std::atomic<bool> is_exported_{false};
   std::atomic<bool> is_kept_in_place_{false};
   std::atomic<bool> is_source_{false};  // another GPU may be copying from here

@@ -57,7 +57,6 @@ void CudnnCalls::ReleaseHandle() {
 
 cudnnHandle_t CudnnCalls::BeginCall(std::uint64_t stream) {
   descriptors_.Trim();
-  graphs_.Trim();
   CUstream real = nullptr;
   if (functions().cudnnSetStream == nullptr || streams_.Use(stream, real) != CUDA_SUCCESS) {
     return nullptr;

@@ -22,7 +22,7 @@ class CudnnCalls final : public cuda_api::CudnnHandler {
         streams_(streams),
         memory_(memory),
         descriptors_(pool.functions()),
-        graphs_(pool.functions()) {}
+        graphs_(pool.functions(), pool.plans()) {}
   // Requires that all of the session's work is done.
   ~CudnnCalls() override { ReleaseHandle(); }
 

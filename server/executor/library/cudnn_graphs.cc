@@ -2,26 +2,13 @@
 
 #include <utility>
 
-#include "proto/wire/codec.h"
-
 namespace torpor::executor {
 namespace {
 
-// PyTorch keeps at most 10,000; some plans hold generated kernels.
-constexpr std::size_t kMaxPlans = 4096;
 constexpr std::size_t kMaxChoices = 256;
 
-std::string KeyOf(const DnnGraph& graph) {
-  const std::vector<std::uint8_t> encoded = wire::Encoded(graph);
-  return {encoded.begin(), encoded.end()};
-}
-
-std::string KeyOf(const DnnGraph& graph, const DnnEngineConfig& config) {
-  std::vector<std::uint8_t> encoded;
-  wire::Writer writer(encoded);
-  writer(graph);
-  writer(config);
-  return {encoded.begin(), encoded.end()};
+bool Fits(const CudnnPlan& plan, std::uint64_t workspace_bytes) {
+  return plan.status == CUDNN_STATUS_SUCCESS && plan.real->workspace_bytes() <= workspace_bytes;
 }
 
 }  // namespace
@@ -33,25 +20,13 @@ bool CudnnGraphs::exist() const {
          f.cudnnBackendFinalize != nullptr && f.cudnnBackendExecute != nullptr;
 }
 
-void CudnnGraphs::Trim() {
-  if (plans_.size() < kMaxPlans && graphs_.size() < kMaxPlans) return;
-  plans_.clear();
-  graphs_.clear();
-}
-
-const RealGraph& CudnnGraphs::Real(cudnnHandle_t handle, const DnnGraph& graph) {
-  std::unique_ptr<RealGraph>& real = graphs_[KeyOf(graph)];
-  if (real == nullptr) real = std::make_unique<RealGraph>(functions_, handle, graph);
-  return *real;
-}
-
 cudnnStatus_t CudnnGraphs::Choices(cudnnHandle_t handle, const DnnGraph& graph,
                                    cudnnBackendHeurMode_t mode,
                                    std::vector<DnnEngineChoice>& choices) {
-  const RealGraph& real = Real(handle, graph);
-  if (real.status() != CUDNN_STATUS_SUCCESS) return real.status();
+  const std::shared_ptr<const RealGraph> real = plans_.Graph(handle, graph);
+  if (real->status() != CUDNN_STATUS_SUCCESS) return real->status();
   BackendDescriptor heuristic(functions_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristic.Set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, real.descriptor());
+  heuristic.Set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, real->descriptor());
   heuristic.Set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
   heuristic.Finalize();
   if (heuristic.status() != CUDNN_STATUS_SUCCESS) return heuristic.status();
@@ -65,44 +40,33 @@ cudnnStatus_t CudnnGraphs::Choices(cudnnHandle_t handle, const DnnGraph& graph,
 
 cudnnStatus_t CudnnGraphs::Describe(cudnnHandle_t handle, const DnnGraph& graph,
                                     std::int64_t engine, DnnEngine& description) {
-  const RealGraph& real = Real(handle, graph);
-  if (real.status() != CUDNN_STATUS_SUCCESS) return real.status();
+  const std::shared_ptr<const RealGraph> real = plans_.Graph(handle, graph);
+  if (real->status() != CUDNN_STATUS_SUCCESS) return real->status();
   BackendDescriptor descriptor(functions_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-  descriptor.Set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, real.descriptor());
+  descriptor.Set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, real->descriptor());
   descriptor.Set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, engine);
   descriptor.Finalize();
   if (descriptor.status() == CUDNN_STATUS_SUCCESS) description = DescriptionOf(descriptor);
   return descriptor.status();
 }
 
-CudnnGraphs::Plan CudnnGraphs::Planned(cudnnHandle_t handle, const DnnGraph& graph,
-                                       const DnnEngineConfig& config) {
-  std::string key = KeyOf(graph, config);
-  if (const auto found = plans_.find(key); found != plans_.end())
-    return {found->second->status(), found->second.get()};
-  const RealGraph& real = Real(handle, graph);
-  if (real.status() != CUDNN_STATUS_SUCCESS) return {real.status(), nullptr};
-  auto plan = std::make_unique<RealPlan>(functions_, real, config);
-  const RealPlan& made = *plans_.emplace(std::move(key), std::move(plan)).first->second;
-  return {made.status(), &made};
-}
-
 cudnnStatus_t CudnnGraphs::WorkspaceOf(cudnnHandle_t handle, const DnnGraph& graph,
                                        const DnnEngineConfig& config, std::uint64_t& bytes) {
-  const Plan plan = Planned(handle, graph, config);
-  if (plan.status == CUDNN_STATUS_SUCCESS) bytes = plan.real->workspace_bytes();
-  return plan.status;
+  const std::shared_ptr<const CudnnPlan> plan = plans_.Plan(handle, graph, config);
+  if (plan->status == CUDNN_STATUS_SUCCESS) bytes = plan->real->workspace_bytes();
+  return plan->status;
 }
 
-const RealPlan* CudnnGraphs::AnyThatFits(cudnnHandle_t handle, const DnnGraph& graph,
-                                         std::uint64_t workspace_bytes) {
+std::shared_ptr<const CudnnPlan> CudnnGraphs::AnyThatFits(cudnnHandle_t handle,
+                                                          const DnnGraph& graph,
+                                                          std::uint64_t workspace_bytes) {
   for (const auto mode : {CUDNN_HEUR_MODE_INSTANT, CUDNN_HEUR_MODE_FALLBACK}) {
     std::vector<DnnEngineChoice> choices;
     if (Choices(handle, graph, mode, choices) != CUDNN_STATUS_SUCCESS) continue;
     for (const DnnEngineChoice& choice : choices) {
-      const Plan plan = Planned(handle, graph, {choice.engine.engine, choice.knobs});
-      if (plan.status == CUDNN_STATUS_SUCCESS && plan.real->workspace_bytes() <= workspace_bytes)
-        return plan.real;
+      std::shared_ptr<const CudnnPlan> plan =
+          plans_.Plan(handle, graph, {choice.engine.engine, choice.knobs});
+      if (Fits(*plan, workspace_bytes)) return plan;
     }
   }
   return nullptr;
@@ -111,11 +75,11 @@ const RealPlan* CudnnGraphs::AnyThatFits(cudnnHandle_t handle, const DnnGraph& g
 cudnnStatus_t CudnnGraphs::Execute(cudnnHandle_t handle, const DnnGraph& graph,
                                    const DnnEngineConfig& config, std::span<void* const> addresses,
                                    void* workspace, std::uint64_t workspace_bytes) {
-  Plan plan = Planned(handle, graph, config);
-  if (plan.status != CUDNN_STATUS_SUCCESS || plan.real->workspace_bytes() > workspace_bytes)
-    plan.real = AnyThatFits(handle, graph, workspace_bytes);
-  if (plan.real == nullptr)
-    return plan.status == CUDNN_STATUS_SUCCESS ? CUDNN_STATUS_NOT_SUPPORTED : plan.status;
+  std::shared_ptr<const CudnnPlan> plan = plans_.Plan(handle, graph, config);
+  const cudnnStatus_t planned = plan->status;
+  if (!Fits(*plan, workspace_bytes)) plan = AnyThatFits(handle, graph, workspace_bytes);
+  if (plan == nullptr)
+    return planned == CUDNN_STATUS_SUCCESS ? CUDNN_STATUS_NOT_SUPPORTED : planned;
   std::vector<std::int64_t> ids;
   std::vector<void*> pointers;
   ids.reserve(graph.tensors.size());
@@ -133,7 +97,7 @@ cudnnStatus_t CudnnGraphs::Execute(cudnnHandle_t handle, const DnnGraph& graph,
   pack.Set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace);
   pack.Finalize();
   if (pack.status() != CUDNN_STATUS_SUCCESS) return pack.status();
-  return functions_.cudnnBackendExecute(handle, plan.real->descriptor().real(), pack.real());
+  return functions_.cudnnBackendExecute(handle, plan->real->descriptor().real(), pack.real());
 }
 
 }  // namespace torpor::executor

@@ -3,28 +3,25 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "nvidia/cudnn/graph.h"
 #include "proto/cuda_api/cudnn_functions.h"
-#include "server/executor/library/cudnn_backend.h"
+#include "server/executor/library/cudnn_plans.h"
 
 namespace torpor::executor {
 
-// Caches the operation graphs of one session and the plans for executing the graphs, both made at
-// first use. Graphs and configurations must be valid, and `handle` must be a handle of the library.
-// Not thread-safe.
+// Answers the calls about operation graphs, and executes graphs, with the plans of all sessions.
+// Graphs and configurations must be valid, and `handle` must be a handle of the library. Not
+// thread-safe.
 class CudnnGraphs {
  public:
-  // `functions` must outlive the object.
-  explicit CudnnGraphs(const cuda_api::CudnnFunctions& functions) : functions_(functions) {}
+  // Both must outlive the object.
+  CudnnGraphs(const cuda_api::CudnnFunctions& functions, CudnnPlans& plans)
+      : functions_(functions), plans_(plans) {}
 
   // Whether the library has the backend API.
   bool exist() const;
-  // Destroys all graphs and plans if there are too many; call between calls of cuDNN.
-  void Trim();
 
   // Appends the configurations that the library recommends for the graph, best first.
   cudnnStatus_t Choices(cudnnHandle_t handle, const DnnGraph& graph, cudnnBackendHeurMode_t mode,
@@ -45,22 +42,12 @@ class CudnnGraphs {
                         std::uint64_t workspace_bytes);
 
  private:
-  struct Plan {
-    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
-    const RealPlan* real = nullptr;  // on success
-  };
-
-  // Return the cached graph or plan, made at first use.
-  const RealGraph& Real(cudnnHandle_t handle, const DnnGraph& graph);
-  Plan Planned(cudnnHandle_t handle, const DnnGraph& graph, const DnnEngineConfig& config);
   // Returns the first recommended plan that fits into the workspace; null if no plan fits.
-  const RealPlan* AnyThatFits(cudnnHandle_t handle, const DnnGraph& graph,
-                              std::uint64_t workspace_bytes);
+  std::shared_ptr<const CudnnPlan> AnyThatFits(cudnnHandle_t handle, const DnnGraph& graph,
+                                               std::uint64_t workspace_bytes);
 
   const cuda_api::CudnnFunctions& functions_;
-  // Keys are the encoded values.
-  absl::flat_hash_map<std::string, std::unique_ptr<RealGraph>> graphs_;
-  absl::flat_hash_map<std::string, std::unique_ptr<RealPlan>> plans_;  // of the graphs
+  CudnnPlans& plans_;
 };
 
 }  // namespace torpor::executor

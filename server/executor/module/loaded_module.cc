@@ -78,6 +78,10 @@ absl::Status LoadedModule::ReadKernel(CUfunction function) {
   };
   kernel.entry.max_threads = attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   kernel.entry.static_shared_bytes = attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+  kernel.entry.cluster = {attribute(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH),
+                          attribute(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT),
+                          attribute(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH)};
+  kernel.entry.needs_cluster = attribute(CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET);
   kernel.default_dynamic_shared = attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
   kernels_.emplace(kernel.entry.name, std::move(kernel));
   return absl::OkStatus();

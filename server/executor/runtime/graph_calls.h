@@ -13,9 +13,12 @@ namespace torpor::executor {
 // with the device current.
 class GraphCalls final : public cuda_api::CudartGraphHandler {
  public:
-  // `device` and `streams` must outlive this. `run` carries out a command of a graph.
-  GraphCalls(const Device& device, StreamSet& streams, GraphSet::RunCommand run)
-      : graphs_(device, streams, std::move(run)) {}
+  // As for GraphSet. `run` carries out a command of a graph.
+  GraphCalls(const Device& device, StreamSet& streams, GraphSet::RunCommand run,
+             DeviceImage* image = nullptr)
+      : graphs_(device, streams, std::move(run), image) {}
+
+  GraphSet& graphs() { return graphs_; }
 
   cuda_api::CallStatus GraphCreate(const wire::GraphCreate& command) override;
   cuda_api::CallStatus GraphAddNodes(const wire::GraphAddNodes& command) override;

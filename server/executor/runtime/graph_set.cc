@@ -18,9 +18,10 @@ constexpr std::size_t kMaxNodes = 1u << 20;
 
 GraphSet::~GraphSet() {
   for (const CUstream lane : side_lanes_) device_.driver().StreamDestroy(lane);
+  if (capture_lane_ != nullptr) device_.driver().StreamDestroy(capture_lane_);
 }
 
-absl::StatusOr<SessionGraph*> GraphSet::Find(std::uint64_t id) const {
+absl::StatusOr<GraphSet::Graph*> GraphSet::Find(std::uint64_t id) const {
   const auto found = graphs_.find(id);
   if (found == graphs_.end()) {
     return absl::NotFoundError(absl::StrCat("the session has no graph ", id));
@@ -32,7 +33,7 @@ absl::Status GraphSet::Create(std::uint64_t id) {
   if (graphs_.size() >= kMaxGraphs) {
     return absl::ResourceExhaustedError("the session has too many graphs");
   }
-  if (!graphs_.try_emplace(id, std::make_unique<SessionGraph>(device_)).second) {
+  if (!graphs_.try_emplace(id, std::make_unique<Graph>(device_)).second) {
     return absl::InvalidArgumentError(absl::StrCat("the session has graph ", id, " already"));
   }
   return absl::OkStatus();
@@ -54,7 +55,8 @@ absl::Status GraphSet::Change(SessionGraph& graph, const Work& work) {
 }
 
 absl::Status GraphSet::AddNodes(const wire::GraphAddNodes& command) {
-  TORPOR_ASSIGN_OR_RETURN(SessionGraph * graph, Find(command.graph));
+  TORPOR_ASSIGN_OR_RETURN(Graph * found, Find(command.graph));
+  SessionGraph* const graph = &found->commands;
   if (command.first != graph->size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("nodes for place ", command.first, " of a graph that has ", graph->size()));
@@ -66,13 +68,15 @@ absl::Status GraphSet::AddNodes(const wire::GraphAddNodes& command) {
 }
 
 absl::Status GraphSet::SetNode(const wire::GraphSetNode& command) {
-  TORPOR_ASSIGN_OR_RETURN(SessionGraph * graph, Find(command.graph));
+  TORPOR_ASSIGN_OR_RETURN(Graph * found, Find(command.graph));
+  SessionGraph* const graph = &found->commands;
   TORPOR_RETURN_IF_ERROR(CheckRoom(0, SessionGraph::BytesOf(command.commands)));
   return Change(*graph, [&] { return graph->Set(command.node, command.commands); });
 }
 
 absl::Status GraphSet::Destroy(std::uint64_t id) {
-  TORPOR_ASSIGN_OR_RETURN(const SessionGraph* const graph, Find(id));
+  TORPOR_ASSIGN_OR_RETURN(const Graph* const found, Find(id));
+  const SessionGraph* const graph = &found->commands;
   nodes_ -= graph->size();
   bytes_ -= graph->bytes();
   graphs_.erase(id);
@@ -91,21 +95,76 @@ CUresult GraphSet::MakeSideLanes(std::size_t count) {
 }
 
 cuda_api::CallStatus GraphSet::Launch(std::uint64_t id, std::uint64_t stream) {
-  const absl::StatusOr<SessionGraph*> graph = Find(id);
+  const absl::StatusOr<Graph*> graph = Find(id);
   if (!graph.ok()) return ToCallStatus(graph.status(), "cudaGraphLaunch");
   CUstream origin = nullptr;
   CUresult result = streams_.Use(stream, origin);
-  if (result == CUDA_SUCCESS && (*graph)->lanes() > 1) {
-    result = MakeSideLanes((*graph)->lanes() - 1);
+  if (result == CUDA_SUCCESS && (*graph)->commands.lanes() > 1) {
+    result = MakeSideLanes((*graph)->commands.lanes() - 1);
   }
   if (result != CUDA_SUCCESS) return ToCallStatus(device_.driver(), result, "cudaGraphLaunch");
-  cuda_api::CallStatus status =
-      (*graph)->Launch(origin, side_lanes_, [&](const wire::GraphCommand& command, CUstream lane) {
+  return LaunchOn(**graph, origin);
+}
+
+cuda_api::CallStatus GraphSet::LaunchOn(Graph& graph, CUstream origin) {
+  if (!Prepare(graph)) {
+    return graph.commands.Launch(origin, [&] { return IssueNodes(graph, origin); });
+  }
+  image_->MarkDirty();
+  ++counts_.launched;
+  return graph.commands.Launch(origin, [&] {
+    return ToCallStatus(device_.driver(), graph.driver.Launch(origin), "launching a graph");
+  });
+}
+
+cuda_api::CallStatus GraphSet::IssueNodes(Graph& graph, CUstream origin) {
+  cuda_api::CallStatus status = graph.commands.IssueNodes(
+      origin, side_lanes_, [&](const wire::GraphCommand& command, CUstream lane) {
         streams_.Redirect(lane);
         return run_(command);
       });
   streams_.Redirect(nullptr);
   return status;
+}
+
+// Making a graph of the driver costs several launches node by node, so only a graph that comes
+// again unchanged gets one. While memory still arrives, each command waits for its own part.
+bool GraphSet::Prepare(Graph& graph) {
+  if (image_ == nullptr || image_->is_translating() || image_->touches().is_watching())
+    return false;
+  const SessionGraph::Fitness fitness = graph.commands.fitness();
+  const Stamp now{graph.commands.version(), changes_,
+                  fitness.has_library_work ? library_changes_ : 0,
+                  fitness.names_ranges ? image_->removals() : 0};
+  const bool comes_again = graph.latest == now;
+  graph.latest = now;
+  if (graph.driver.is_ready() && graph.made == now) return true;
+  if (!comes_again || graph.refused == now) return false;
+  if (!fitness.fits_driver || !Capture(graph)) {
+    graph.refused = now;
+    return false;
+  }
+  graph.made = now;
+  return true;
+}
+
+bool GraphSet::Capture(Graph& graph) {
+  if (capture_lane_ == nullptr && device_.driver().StreamCreateWithPriority(
+                                      &capture_lane_, CU_STREAM_NON_BLOCKING, 0) != CUDA_SUCCESS) {
+    return false;
+  }
+  const bool captured =
+      graph.driver.Capture(capture_lane_, [&] { return IssueNodes(graph, capture_lane_).ok(); });
+  if (captured) ++counts_.captured;
+  return captured;
+}
+
+void GraphSet::EndResidency() {
+  for (const auto& [id, graph] : graphs_) {
+    graph->driver.Drop();
+    graph->latest.reset();
+    graph->refused.reset();
+  }
 }
 
 }  // namespace torpor::executor

@@ -3,10 +3,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "server/executor/image/device_image.h"
+#include "server/executor/runtime/driver_graph.h"
 #include "server/executor/runtime/session_graph.h"
 #include "server/executor/runtime/stream_set.h"
 
@@ -19,9 +22,10 @@ class GraphSet {
   // Carries out a command as if it came in a batch.
   using RunCommand = std::function<cuda_api::CallStatus(const wire::GraphCommand&)>;
 
-  // All must outlive this.
-  GraphSet(const Device& device, StreamSet& streams, RunCommand run)
-      : device_(device), streams_(streams), run_(std::move(run)) {}
+  // All must outlive this. With the session's `image`, a graph that is launched again unchanged
+  // becomes a graph of the driver while the image stays in place; without, no graph does.
+  GraphSet(const Device& device, StreamSet& streams, RunCommand run, DeviceImage* image = nullptr)
+      : device_(device), streams_(streams), run_(std::move(run)), image_(image) {}
   // All of the session's work must be done.
   ~GraphSet();
   GraphSet(const GraphSet&) = delete;
@@ -34,11 +38,49 @@ class GraphSet {
   // Launches under way go on.
   absl::Status Destroy(std::uint64_t id);
 
-  // Issues the graph's commands on the session's stream `stream`; see SessionGraph::Launch.
+  // Issues the graph's commands on the session's stream `stream`, or the driver's graph of all; see
+  // SessionGraph::Launch.
   cuda_api::CallStatus Launch(std::uint64_t id, std::uint64_t stream);
 
+  // Notes that kernels or other objects of the session may have changed: graphs of the driver are
+  // made again.
+  void NoteChange() { ++changes_; }
+  // Notes that the session has given back the libraries' handles.
+  void NoteReleasedLibraries() { ++library_changes_; }
+  // Drops all graphs of the driver: the image leaves this GPU, and all work is done.
+  void EndResidency();
+
+  // Of graphs of the driver, in the life of this.
+  struct Counts {
+    std::uint64_t captured = 0;
+    std::uint64_t launched = 0;
+  };
+  const Counts& driver_graphs() const { return counts_; }
+
  private:
-  absl::StatusOr<SessionGraph*> Find(std::uint64_t id) const;
+  // What the driver's graph depends on, at some time.
+  struct Stamp {
+    std::uint64_t version = 0;
+    std::uint64_t changes = 0;
+    std::uint64_t library_changes = 0;
+    std::uint64_t removals = 0;  // of memory
+    bool operator==(const Stamp&) const = default;
+  };
+  struct Graph {
+    explicit Graph(const Device& device) : commands(device), driver(device) {}
+    SessionGraph commands;
+    DriverGraph driver;
+    Stamp made;                    // when `driver` was made
+    std::optional<Stamp> latest;   // at the latest launch
+    std::optional<Stamp> refused;  // when the driver could make no graph
+  };
+
+  cuda_api::CallStatus LaunchOn(Graph& graph, CUstream origin);
+  // Makes the driver's graph ready if that is worth while. Returns whether the graph is ready.
+  bool Prepare(Graph& graph);
+  bool Capture(Graph& graph);
+  cuda_api::CallStatus IssueNodes(Graph& graph, CUstream origin);
+  absl::StatusOr<Graph*> Find(std::uint64_t id) const;
   // Returns ResourceExhausted if so many more nodes and bytes exceed the session's bounds.
   absl::Status CheckRoom(std::size_t nodes, Bytes bytes) const;
   // Does `work` on the graph and updates nodes_ and bytes_.
@@ -50,10 +92,15 @@ class GraphSet {
   const Device& device_;
   StreamSet& streams_;
   const RunCommand run_;
-  absl::flat_hash_map<std::uint64_t, std::unique_ptr<SessionGraph>> graphs_;
+  DeviceImage* const image_;
+  absl::flat_hash_map<std::uint64_t, std::unique_ptr<Graph>> graphs_;
   std::size_t nodes_ = 0;             // of all graphs
   Bytes bytes_ = 0;                   // of all graphs
   std::vector<CUstream> side_lanes_;  // lanes 1 and on, for all graphs alike
+  CUstream capture_lane_ = nullptr;   // lane 0 of captures
+  std::uint64_t changes_ = 0;
+  std::uint64_t library_changes_ = 0;
+  Counts counts_;
 };
 
 }  // namespace torpor::executor

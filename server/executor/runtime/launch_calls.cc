@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/executor/gpu/call_status.h"
+#include "server/executor/runtime/launch_attributes.h"
 #include "server/executor/runtime/unknown_kernel.h"
 
 namespace torpor::executor {
@@ -31,12 +32,14 @@ CallStatus LaunchCalls::LaunchKernel(const wire::LaunchKernel& command) {
   const auto& [grid_x, grid_y, grid_z] = command.grid;
   const auto& [block_x, block_y, block_z] = command.block;
   image_.MarkDirty();
-  result = (command.flags & wire::kLaunchCooperative) != 0
-               ? driver.LaunchCooperativeKernel(kernel.function, grid_x, grid_y, grid_z, block_x,
-                                                block_y, block_z, command.shared_bytes, stream,
-                                                addresses)
-               : driver.LaunchKernel(kernel.function, grid_x, grid_y, grid_z, block_x, block_y,
-                                     block_z, command.shared_bytes, stream, addresses, nullptr);
+  if (command.flags != 0) {
+    const LaunchAttributes attributes(command.grid, command.block, command.shared_bytes,
+                                      command.flags, stream);
+    result = driver.LaunchKernelEx(&attributes.config(), kernel.function, addresses, nullptr);
+  } else {
+    result = driver.LaunchKernel(kernel.function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+                                 command.shared_bytes, stream, addresses, nullptr);
+  }
   if (result == CUDA_SUCCESS) return {};
   return ToCallStatus(driver, result, "launching kernel " + kernel.entry.name);
 }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/executor/gpu/call_status.h"
+#include "server/executor/runtime/launch_attributes.h"
 #include "server/executor/runtime/unknown_kernel.h"
 
 namespace torpor::executor {
@@ -109,6 +110,19 @@ CallStatus ModuleCalls::OccupancyMaxActiveBlocks(const wire::OccupancyMaxActiveB
       driver.OccupancyMaxActiveBlocks(&result.blocks, kernel->kernel->function, command.block_size,
                                       command.dynamic_shared, command.flags),
       "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+}
+
+CallStatus ModuleCalls::OccupancyClusters(const wire::OccupancyClusters& command,
+                                          wire::OccupancyClustersResult& result) {
+  const SessionKernel* kernel = parts_.modules.FindKernel(command.kernel);
+  if (kernel == nullptr) return UnknownKernel(command.kernel);
+  const CudaDriver& driver = parts_.device.driver();
+  const LaunchAttributes attributes(command.grid, command.block, command.shared_bytes,
+                                    command.flags, nullptr);
+  const auto ask = command.largest != 0 ? driver.OccupancyMaxPotentialClusterSize
+                                        : driver.OccupancyMaxActiveClusters;
+  return ToCallStatus(driver, ask(&result.count, kernel->kernel->function, &attributes.config()),
+                      "the occupancy of clusters");
 }
 
 }  // namespace torpor::executor

@@ -41,6 +41,8 @@ class ModuleCalls final : public cuda_api::CudartModuleHandler {
   cuda_api::CallStatus OccupancyMaxActiveBlocks(
       const wire::OccupancyMaxActiveBlocks& command,
       wire::OccupancyMaxActiveBlocksResult& result) override;
+  cuda_api::CallStatus OccupancyClusters(const wire::OccupancyClusters& command,
+                                         wire::OccupancyClustersResult& result) override;
 
  private:
   const Parts parts_;

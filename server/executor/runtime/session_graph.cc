@@ -5,34 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "proto/cuda_api/cublas_dispatch.h"
-#include "proto/cuda_api/cublaslt_commands.h"
-#include "proto/cuda_api/cudnn_dispatch.h"
 #include "server/executor/gpu/call_status.h"
+#include "server/executor/runtime/graph_commands.h"
 
 namespace torpor::executor {
 namespace {
-
-// Whether a command is work on a stream: such commands neither make nor change objects.
-bool CanBeInGraph(std::uint32_t call_id) {
-  switch (call_id) {
-    case wire::LaunchKernel::kCallId:
-    case wire::MemcpyHtoD::kCallId:
-    case wire::MemcpyDtoHArena::kCallId:
-    case wire::MemcpyDtoD::kCallId:
-    case wire::Memcpy2D::kCallId:
-    case wire::Memset::kCallId:
-    case wire::Memset2D::kCallId:
-      return true;
-    default:
-      return cuda_api::IsCublasWork(call_id) || cuda_api::IsCudnnWork(call_id) ||
-             call_id == wire::CublasLtMatmul::kCallId ||
-             call_id == wire::CudnnGraphExecute::kCallId ||
-             call_id == wire::CudnnRnnForward::kCallId ||
-             call_id == wire::CudnnRnnBackwardData::kCallId ||
-             call_id == wire::CudnnRnnBackwardWeights::kCallId;
-  }
-}
 
 absl::Status CheckCommands(const std::vector<wire::GraphCommand>& commands) {
   for (const wire::GraphCommand& command : commands) {
@@ -89,6 +66,8 @@ absl::Status SessionGraph::Add(std::vector<wire::GraphNode> nodes) {
     TORPOR_RETURN_IF_ERROR(CheckCommands(nodes[i].commands));
   }
   TORPOR_RETURN_IF_ERROR(MakeEvent(launched_));
+  ++version_;
+  fitness_.reset();
   for (wire::GraphNode& added : nodes) {
     bytes_ += BytesOf(added);
     Node node;
@@ -137,17 +116,34 @@ absl::Status SessionGraph::Set(std::uint32_t node, std::vector<wire::GraphComman
   TORPOR_RETURN_IF_ERROR(CheckCommands(commands));
   bytes_ += BytesOf(commands) - BytesOf(nodes_[node].commands);
   nodes_[node].commands = std::move(commands);
+  ++version_;
+  fitness_.reset();
   return absl::OkStatus();
 }
 
-cuda_api::CallStatus SessionGraph::Launch(CUstream origin, std::span<const CUstream> side_lanes,
-                                          const Run& run) {
-  if (nodes_.empty()) return {};
-  const Streams streams{origin, side_lanes};
+cuda_api::CallStatus SessionGraph::Launch(CUstream origin, const Issue& issue) {
+  const CudaDriver& driver = device_.driver();
   const auto outcome = [&](CUresult result) {
-    return ToCallStatus(device_.driver(), result, "launching a graph");
+    return ToCallStatus(driver, result, "launching a graph");
   };
-  cuda_api::CallStatus status = outcome(Begin(origin));
+  if (nodes_.empty()) return {};
+  // A wait for an event without a record ends at once, as for a complete event.
+  cuda_api::CallStatus status = outcome(driver.StreamWaitEvent(origin, launched_, 0));
+  if (status.ok()) status = issue();
+  // Also after a failure: what was issued goes on.
+  const CUresult ended = driver.EventRecord(launched_, origin);
+  return status.ok() ? outcome(ended) : status;
+}
+
+cuda_api::CallStatus SessionGraph::IssueNodes(CUstream origin, std::span<const CUstream> side_lanes,
+                                              const Run& run) {
+  const Streams streams{origin, side_lanes};
+  const CudaDriver& driver = device_.driver();
+  const auto outcome = [&](CUresult result) {
+    return ToCallStatus(driver, result, "launching a graph");
+  };
+  cuda_api::CallStatus status;
+  if (lanes_.size() > 1) status = outcome(driver.EventRecord(begun_, origin));
   std::vector<bool> entered(lanes_.size());
   entered[0] = true;
   for (std::size_t i = 0; status.ok() && i < nodes_.size(); ++i) {
@@ -157,20 +153,26 @@ cuda_api::CallStatus SessionGraph::Launch(CUstream origin, std::span<const CUstr
       if (status.ok()) status = run(command, streams[node.lane]);
     }
     if (status.ok() && node.done != nullptr) {
-      status = outcome(device_.driver().EventRecord(node.done, streams[node.lane]));
+      status = outcome(driver.EventRecord(node.done, streams[node.lane]));
     }
   }
-  // Also after a failure: what was issued goes on.
   const CUresult ended = End(streams, entered);
   return status.ok() ? outcome(ended) : status;
 }
 
-CUresult SessionGraph::Begin(CUstream origin) const {
-  const CudaDriver& driver = device_.driver();
-  // A wait for an event without a record ends at once, as for a complete event.
-  const CUresult waited = driver.StreamWaitEvent(origin, launched_, 0);
-  if (waited != CUDA_SUCCESS || lanes_.size() == 1) return waited;
-  return driver.EventRecord(begun_, origin);
+SessionGraph::Fitness SessionGraph::fitness() {
+  if (fitness_) return *fitness_;
+  Fitness fitness;
+  fitness.fits_driver = !nodes_.empty();
+  for (const Node& node : nodes_) {
+    for (const wire::GraphCommand& command : node.commands) {
+      fitness.fits_driver = fitness.fits_driver && CanBeInDriverGraph(command.call_id);
+      fitness.has_library_work = fitness.has_library_work || IsLibraryWork(command.call_id);
+      fitness.names_ranges = fitness.names_ranges || command.call_id != wire::LaunchKernel::kCallId;
+    }
+  }
+  fitness_ = fitness;
+  return fitness;
 }
 
 CUresult SessionGraph::Enter(const Node& node, const Streams& streams, std::vector<bool>& entered) {
@@ -197,7 +199,7 @@ CUresult SessionGraph::End(const Streams& streams, const std::vector<bool>& ente
     if (result == CUDA_SUCCESS) result = driver.EventRecord(ended, streams[lane]);
     if (result == CUDA_SUCCESS) result = driver.StreamWaitEvent(streams.origin, ended, 0);
   }
-  return result == CUDA_SUCCESS ? driver.EventRecord(launched_, streams.origin) : result;
+  return result;
 }
 
 }  // namespace torpor::executor

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,13 +43,28 @@ class SessionGraph {
   // Of all nodes.
   Bytes bytes() const { return bytes_; }
 
+  // Changes with every change of the graph.
+  std::uint64_t version() const { return version_; }
+  // Whether all work could be a graph of the driver, whether some is a library's, and whether some
+  // names ranges of memory that are checked.
+  struct Fitness {
+    bool fits_driver = false;
+    bool has_library_work = false;
+    bool names_ranges = false;
+  };
+  Fitness fitness();
+
+  // Has `issue` put the graph's work on `origin`: after the earlier work there, and after the
+  // graph's earlier launches, wherever.
+  using Issue = std::function<cuda_api::CallStatus()>;
+  cuda_api::CallStatus Launch(CUstream origin, const Issue& issue);
   // Carries out one command on `stream`.
   using Run = std::function<cuda_api::CallStatus(const wire::GraphCommand&, CUstream stream)>;
-  // Issues all commands after the earlier work of `origin`, lane 0, and after the graph's earlier
-  // launches; later work of `origin` follows all commands. Stops at the first command that fails.
-  // `side_lanes` are lanes 1 to lanes() - 1 at least.
-  cuda_api::CallStatus Launch(CUstream origin, std::span<const CUstream> side_lanes,
-                              const Run& run);
+  // Issues all commands after the earlier work of `origin`, lane 0; later work of `origin` follows
+  // all commands. Stops at the first command that fails. `side_lanes` are lanes 1 to lanes() - 1 at
+  // least.
+  cuda_api::CallStatus IssueNodes(CUstream origin, std::span<const CUstream> side_lanes,
+                                  const Run& run);
 
  private:
   struct Node {
@@ -73,7 +89,6 @@ class SessionGraph {
 
   std::uint32_t ChooseLane(const std::vector<std::uint32_t>& dependencies);
   absl::Status MakeEvent(CUevent& event) const;
-  CUresult Begin(CUstream origin) const;
   CUresult Enter(const Node& node, const Streams& streams, std::vector<bool>& entered);
   CUresult End(const Streams& streams, const std::vector<bool>& entered);
 
@@ -81,8 +96,10 @@ class SessionGraph {
   std::vector<Node> nodes_;
   std::vector<Lane> lanes_;
   Bytes bytes_ = 0;
-  CUevent begun_ = nullptr;     // the begin of the latest launch, for side lanes
-  CUevent launched_ = nullptr;  // the end of the latest launch
+  std::uint64_t version_ = 0;
+  std::optional<Fitness> fitness_;  // of the present version
+  CUevent begun_ = nullptr;         // the begin of the latest launch, for side lanes
+  CUevent launched_ = nullptr;      // the end of the latest launch
 };
 
 }  // namespace torpor::executor

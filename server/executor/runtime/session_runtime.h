@@ -5,6 +5,7 @@
 #include "server/executor/runtime/array_calls.h"
 #include "server/executor/runtime/event_calls.h"
 #include "server/executor/runtime/graph_calls.h"
+#include "server/executor/runtime/graph_commands.h"
 #include "server/executor/runtime/launch_calls.h"
 #include "server/executor/runtime/limit_calls.h"
 #include "server/executor/runtime/memory_calls.h"
@@ -57,6 +58,12 @@ class SessionRuntime {
   // Lets go of what only work in hand needs; all of the session's work is done.
   void ForgetWork() { objects_.windows.Forget(); }
 
+  // Notes a command that is about to be carried out; see KeepsDriverGraphs.
+  void NoteCommand(std::uint32_t call_id) {
+    if (!KeepsDriverGraphs(call_id)) graphs().NoteChange();
+  }
+
+  GraphSet& graphs() { return graph_calls_.graphs(); }
   StreamSet& streams() { return objects_.streams; }
   EventSet& events() { return objects_.events; }
   SessionModules& modules() { return objects_.modules; }

@@ -79,6 +79,7 @@ absl::Status BatchRunner::RunCommand(std::uint32_t call_id, std::span<const std:
     if (!fields.empty()) return absl::InvalidArgumentError("a Drain has no fields");
     RunDrain();
   } else {
+    runtime_.NoteCommand(call_id);
     TORPOR_RETURN_IF_ERROR(Dispatch(call_id, fields, outcome_));
   }
   if (!outcome_.status.ok()) {
@@ -137,6 +138,7 @@ void BatchRunner::RunDrain() {
 void BatchRunner::ReleaseLibraryHandles() {
   cublas_.ReleaseHandles();
   cudnn_.ReleaseHandle();
+  runtime_.graphs().NoteReleasedLibraries();
 }
 
 CUresult BatchRunner::Drain(TimePoint deadline) {

@@ -65,6 +65,11 @@ class BatchRunner {
   absl::Status RebindTextures() { return runtime_.RebindTextures(); }
   // Whether a texture reads the session's memory.
   bool has_memory_textures() const { return runtime_.has_memory_textures(); }
+  // Drops what the driver holds for the memory's present place: the memory leaves this GPU, and no
+  // work runs.
+  void EndResidency() { runtime_.graphs().EndResidency(); }
+  // The session's graphs, for tests.
+  const GraphSet& graphs() { return runtime_.graphs(); }
   // Waits for all of the session's work and drops the output of kernels; see
   // StreamSet::SynchronizeUntil.
   CUresult Drain(TimePoint deadline);

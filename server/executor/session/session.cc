@@ -86,7 +86,10 @@ absl::StatusOr<SwappedOut> Session::SwapOut(const SwapOutOptions& options, CUstr
   }
   findings.too_many_holders = findings.address_holders.size() > memory::TouchLog::kMaxNoted;
   if (findings.too_many_holders) findings.address_holders.clear();
-  if (options.drop) TORPOR_RETURN_IF_ERROR(image.Drop());
+  if (options.drop) {
+    runner_->EndResidency();
+    TORPOR_RETURN_IF_ERROR(image.Drop());
+  }
   return SwappedOut{copied.bytes, !options.drop && image.is_partly_saved()};
 }
 

@@ -38,15 +38,28 @@ std::optional<std::size_t> WarpField(const Operand& operand) {
     case kNctaidY:
     case kNctaidZ:
       return AxisField(offsetof(WarpContext, nctaid), operand.special, kNctaidX);
-    // Clusters have a single block.
     case kClusteridX:
     case kClusteridY:
     case kClusteridZ:
-      return AxisField(offsetof(WarpContext, ctaid), operand.special, kClusteridX);
+      return AxisField(offsetof(WarpContext, clusterid), operand.special, kClusteridX);
     case kNclusteridX:
     case kNclusteridY:
     case kNclusteridZ:
-      return AxisField(offsetof(WarpContext, nctaid), operand.special, kNclusteridX);
+      return AxisField(offsetof(WarpContext, nclusterid), operand.special, kNclusteridX);
+    case kClusterCtaidX:
+    case kClusterCtaidY:
+    case kClusterCtaidZ:
+      return AxisField(offsetof(WarpContext, cluster_ctaid), operand.special, kClusterCtaidX);
+    case kClusterNctaidX:
+    case kClusterNctaidY:
+    case kClusterNctaidZ:
+      return AxisField(offsetof(WarpContext, cluster_nctaid), operand.special, kClusterNctaidX);
+    case kClusterRank:
+      return offsetof(WarpContext, cluster_rank);
+    case kClusterCount:
+      return offsetof(WarpContext, cluster_blocks);
+    case kIsExplicitCluster:
+      return offsetof(WarpContext, is_explicit_cluster);
     case kWarpid:
       return offsetof(WarpContext, warp);
     case kNwarpid:
@@ -113,10 +126,7 @@ std::optional<std::uint32_t> LaneMask(SpecialRegister special, std::uint32_t lan
 
 // Registers with the same value in every warp; 0 for registers without a meaning here (%pm, ...).
 std::uint32_t ConstantOf(SpecialRegister special) {
-  if (special == SpecialRegister::kWarpSize) return kWarpLanes;
-  const bool one =
-      special == SpecialRegister::kClusterCount || special == SpecialRegister::kClusterNctaid;
-  return one ? 1 : 0;
+  return special == SpecialRegister::kWarpSize ? kWarpLanes : 0;
 }
 
 }  // namespace

@@ -60,7 +60,59 @@ TEST_F(LaunchTest, EventsOfALaunchAreRecordedBehindIt) {
 
   attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
   attribute.value.clusterDim = {65536, 65536, 1};
-  EXPECT_EQ(cuLaunchKernelEx(&config, reverse, values, nullptr), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(cuLaunchKernelEx(&config, reverse, values, nullptr), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+}
+
+TEST_F(LaunchTest, ClustersHaveTheSizesThatTheFunctionAllows) {
+  CUfunction reverse = Find("reverse");
+  CUdeviceptr x = Upload(std::vector<int>{1, 2});
+  void* values[] = {&x};
+  const auto launch = [&](unsigned grid, unsigned cluster) {
+    CUlaunchAttribute attribute{};
+    attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    attribute.value.clusterDim = {cluster, 1, 1};
+    CUlaunchConfig config{};
+    config.gridDimX = grid;
+    config.gridDimY = config.gridDimZ = config.blockDimX = 1;
+    config.blockDimY = config.blockDimZ = 1;
+    config.sharedMemBytes = 8;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    int clusters = 0;
+    const CUresult asked = cuOccupancyMaxActiveClusters(&clusters, reverse, &config);
+    const CUresult launched = cuLaunchKernelEx(&config, reverse, values, nullptr);
+    EXPECT_EQ(asked, launched);
+    EXPECT_EQ(clusters > 0, launched == CUDA_SUCCESS);
+    return launched;
+  };
+  const auto largest = [&] {
+    CUlaunchConfig config{};
+    config.blockDimX = config.blockDimY = config.blockDimZ = 1;
+    int blocks = 0;
+    EXPECT_CUDA(cuOccupancyMaxPotentialClusterSize(&blocks, reverse, &config));
+    return blocks;
+  };
+  EXPECT_EQ(launch(16, 8), CUDA_SUCCESS);
+  EXPECT_EQ(launch(6, 4), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+  EXPECT_EQ(launch(16, 16), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+  EXPECT_EQ(largest(), 8);
+  ASSERT_CUDA(cuFuncSetAttribute(reverse, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+  EXPECT_EQ(launch(16, 16), CUDA_SUCCESS);
+  EXPECT_EQ(largest(), 16);
+  // A launch that names no size takes the function's, and each axis counts.
+  ASSERT_CUDA(cuFuncSetAttribute(reverse, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 2));
+  const auto plain = [&](unsigned grid) {
+    return cuLaunchKernel(reverse, grid, 1, 1, 1, 1, 1, 8, nullptr, values, nullptr);
+  };
+  EXPECT_EQ(plain(2), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+  ASSERT_CUDA(cuFuncSetAttribute(reverse, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, 1));
+  ASSERT_CUDA(cuFuncSetAttribute(reverse, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, 1));
+  EXPECT_EQ(plain(2), CUDA_SUCCESS);
+  EXPECT_EQ(plain(3), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+  int width = 0;
+  ASSERT_CUDA(cuFuncGetAttribute(&width, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, reverse));
+  EXPECT_EQ(width, 2);
+  ASSERT_CUDA(cuCtxSynchronize());
 }
 
 TEST_F(LaunchTest, ParameterInfoAndBuffer) {

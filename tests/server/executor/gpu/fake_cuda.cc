@@ -434,10 +434,35 @@ struct FakeDriverFunctions {
     fake->Enqueue(stream, {FakeCuda::Work::Kind::kLaunch, 0, 0, 0, value});
     return Ok();
   }
-  static CUresult LaunchCooperative(CUfunction f, unsigned a, unsigned b, unsigned c, unsigned d,
-                                    unsigned e, unsigned g, unsigned h, CUstream stream,
-                                    void** parameters) {
-    return Launch(f, a, b, c, d, e, g, h, stream, parameters, nullptr);
+  // Work goes to the capture, whatever the stream, except for records of events and waits.
+  static CUresult BeginCapture(CUstream, CUstreamCaptureMode) {
+    TORPOR_CHECK(!fake->capture_);
+    return fake->capture_.emplace(), Ok();
+  }
+  static CUresult EndCapture(CUstream, CUgraph* graph) {
+    fake->graphs_.push_back(std::move(*fake->capture_));
+    fake->capture_.reset();
+    if (fake->refuse_captures_) return *graph = nullptr, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    return *graph = reinterpret_cast<CUgraph>(fake->graphs_.size()), Ok();
+  }
+  static CUresult Instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long) {
+    ++fake->live_graph_execs_;
+    return *exec = reinterpret_cast<CUgraphExec>(graph), Ok();
+  }
+  static CUresult Update(CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo*) {
+    return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  }
+  static CUresult LaunchGraph(CUgraphExec exec, CUstream stream) {
+    for (const FakeCuda::Work& work : fake->graphs_[reinterpret_cast<std::size_t>(exec) - 1]) {
+      fake->Enqueue(stream, work);
+    }
+    return ++fake->graphs_launched_, Ok();
+  }
+  static CUresult DestroyExec(CUgraphExec) { return --fake->live_graph_execs_, Ok(); }
+  static CUresult DestroyGraph(CUgraph) { return Ok(); }
+  static CUresult LaunchEx(const CUlaunchConfig* config, CUfunction f, void** parameters, void**) {
+    fake->last_attributes_.assign(config->attrs, config->attrs + config->numAttrs);
+    return Launch(f, 1, 1, 1, 1, 1, 1, 0, config->hStream, parameters, nullptr);
   }
 };
 
@@ -504,6 +529,13 @@ FakeCuda::FakeCuda() {
              .StreamWriteValue64 = F::WriteValue,
              .StreamWaitValue64 = F::WaitValue,
              .LaunchHostFunc = F::HostFunc,
+             .StreamBeginCapture = F::BeginCapture,
+             .StreamEndCapture = F::EndCapture,
+             .GraphInstantiate = F::Instantiate,
+             .GraphExecUpdate = F::Update,
+             .GraphLaunch = F::LaunchGraph,
+             .GraphExecDestroy = F::DestroyExec,
+             .GraphDestroy = F::DestroyGraph,
              .EventCreate = F::EventCreate,
              .EventDestroy = F::EventDestroy,
              .EventRecord = F::EventRecord,
@@ -526,7 +558,7 @@ FakeCuda::FakeCuda() {
              .FuncSetAttribute = F::SetFunctionAttribute,
              .OccupancyMaxActiveBlocks = F::Occupancy,
              .LaunchKernel = F::Launch,
-             .LaunchCooperativeKernel = F::LaunchCooperative};
+             .LaunchKernelEx = F::LaunchEx};
 }
 
 FakeCuda::~FakeCuda() { fake = nullptr; }
@@ -543,6 +575,11 @@ void FakeCuda::HoldStreams() {
 }
 
 void FakeCuda::Enqueue(CUstream stream, const Work& work) {
+  const bool is_order = work.kind == Work::Kind::kRecord || work.kind == Work::Kind::kWait;
+  if (capture_) {
+    if (!is_order) capture_->push_back(work);
+    return;
+  }
   auto* target = reinterpret_cast<Stream*>(stream);
   target->work.push_back(work);
   while (!target->held && !target->work.empty() && RunFront(*target)) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -72,6 +73,12 @@ class FakeCuda {
 
   // What kernels did, in order: a kernel of the fake appends its first parameter (8 bytes).
   const std::vector<std::uint64_t>& launches() const { return launches_; }
+  // Captures fail when they end, or work again.
+  void RefuseCaptures(bool refuse) { refuse_captures_ = refuse; }
+  std::size_t graphs_launched() const { return graphs_launched_; }
+  std::size_t live_graph_execs() const { return live_graph_execs_; }
+  // The attributes of the latest launch that had some.
+  const std::vector<CUlaunchAttribute>& last_attributes() const { return last_attributes_; }
   // The byte that each of these found where that parameter points; 0 if no memory is there.
   const std::vector<std::uint8_t>& bytes_seen() const { return bytes_seen_; }
   std::size_t mapped_chunks() const { return mapped_.size(); }
@@ -149,6 +156,12 @@ class FakeCuda {
   bool misplace_ = false;
   bool hold_ = false;
   bool ignore_launches_ = false;
+  std::vector<CUlaunchAttribute> last_attributes_;
+  std::optional<std::vector<Work>> capture_;
+  std::vector<std::vector<Work>> graphs_;  // a handle is a place here, from 1
+  bool refuse_captures_ = false;
+  std::size_t graphs_launched_ = 0;
+  std::size_t live_graph_execs_ = 0;
   bool ignore_waits_for_values_ = false;
   bool has_machine_code_ = false;
   std::vector<Parameter> parameters_ = {{0, sizeof(std::uint64_t)}};

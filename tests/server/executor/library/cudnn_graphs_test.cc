@@ -128,6 +128,23 @@ TEST_F(CudnnGraphsTest, APlanIsMadeOnceAndExecutedOnTheSessionsMemory) {
   EXPECT_EQ(library.heuristics, 0);
 }
 
+// Another function's session, with a handle and memory of its own.
+TEST_F(CudnnGraphsTest, TheFirstCallOfAnotherSessionFindsThePlan) {
+  ASSERT_EQ(Execute(), CUDNN_STATUS_SUCCESS);
+  StreamSet streams(*s_.device);
+  CudnnCalls others(pool_, streams, *s_.memory);
+  cuda_api::CallOutcome outcome;
+  ASSERT_TRUE(
+      cuda_api::DispatchCudnn(others, command_.kCallId, wire::Encoded(command_), outcome).ok());
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.message;
+  EXPECT_EQ(library.planned.size(), 1u);
+  EXPECT_EQ(library.executed, (std::vector<std::int64_t>{3, 3}));
+  command_.config.knobs[0].value = 6;
+  ASSERT_TRUE(
+      cuda_api::DispatchCudnn(others, command_.kCallId, wire::Encoded(command_), outcome).ok());
+  EXPECT_EQ(library.planned.size(), 2u) << "another configuration";
+}
+
 TEST_F(CudnnGraphsTest, AConfigurationOfAnotherGpuGivesWayToOneThatFits) {
   library.unknown_engine = command_.config.engine = 17;
   ASSERT_EQ(Execute(), CUDNN_STATUS_SUCCESS);

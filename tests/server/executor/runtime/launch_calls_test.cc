@@ -3,6 +3,7 @@
 #include <driver_types.h>
 #include <gmock/gmock.h>
 
+#include "proto/cuda_api/launch_cluster.h"
 #include "tests/server/executor/runtime/runtime_fixture.h"
 
 namespace torpor::executor {
@@ -43,6 +44,26 @@ TEST_F(LaunchCallsTest, WhatIsNotTheSessionsIsNotLaunched) {
   launch.parameters = launch.parameters.first(7);
   EXPECT_EQ(calls_.LaunchKernel(launch).code, cudaErrorInvalidValue) << "too few bytes";
   EXPECT_TRUE(s_.cuda.launches().empty());
+}
+
+TEST_F(LaunchCallsTest, AttributesReachTheDriver) {
+  ASSERT_NO_FATAL_FAILURE(LoadKernel());
+  const std::uint64_t value = 41;
+  wire::LaunchKernel launch = Launch(value);
+  launch.flags = wire::kLaunchCooperative | wire::FlagsOf({4, 2, 1, 1});
+  EXPECT_TRUE(calls_.LaunchKernel(launch).ok());
+  EXPECT_THAT(s_.cuda.launches(), ElementsAre(41));
+  const std::vector<CUlaunchAttribute>& attributes = s_.cuda.last_attributes();
+  ASSERT_EQ(attributes.size(), 3U);
+  EXPECT_EQ(attributes[0].id, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+  EXPECT_EQ(attributes[0].value.cooperative, 1);
+  EXPECT_EQ(attributes[1].id, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+  EXPECT_EQ(attributes[1].value.clusterDim.x, 4U);
+  EXPECT_EQ(attributes[1].value.clusterDim.y, 2U);
+  EXPECT_EQ(attributes[1].value.clusterDim.z, 1U);
+  EXPECT_EQ(attributes[2].id, CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE);
+  EXPECT_EQ(attributes[2].value.clusterSchedulingPolicyPreference,
+            CU_CLUSTER_SCHEDULING_POLICY_SPREAD);
 }
 
 }  // namespace
