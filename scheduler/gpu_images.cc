@@ -60,10 +60,14 @@ void GpuImages::SwapIn(Instance& shard, Gpu& gpu) { BeginSwapIn(shard, gpu, std:
 
 std::optional<GpuIndex> GpuImages::SourceOf(const Instance& shard, const Gpu& gpu) const {
   if (!options_.swaps_from_peers || !shard.is_alone()) return std::nullopt;
+  std::optional<GpuIndex> fastest;
   for (const GpuIndex source : gpu.sources) {
-    if (shard.image.is_present_on(source)) return source;
+    if (!shard.image.is_present_on(source)) continue;
+    // Other copies would have to fetch the changes first.
+    if (!shard.image.is_behind_on(source)) return source;
+    if (!fastest) fastest = source;
   }
-  return std::nullopt;
+  return fastest;
 }
 
 void GpuImages::BeginSwapIn(Instance& shard, Gpu& gpu, std::optional<GpuIndex> source) {
@@ -180,10 +184,14 @@ void GpuImages::Shrink(Instance& shard, Bytes bytes) {
 }
 
 void GpuImages::OnGranted(Instance& shard) {
+  for (auto& [at, copy] : shard.image.copies) {
+    // Changes on other GPUs are written back before the lease begins.
+    copy.is_unsaved = at == shard.tenancy.gpu && !shard.image.is_constant;
+  }
   Copy& copy = shard.image.copies.at(shard.tenancy.gpu);
-  copy.is_unsaved = !shard.image.keeps_replicas;
   // A write-back under way misses the changes of the lease.
   if (std::exchange(copy.is_saving, false)) --node_.gpus.at(shard.tenancy.gpu).saves;
+  Rank(shard);
 }
 
 void GpuImages::WriteBackFirst(Gpu& gpu) {
@@ -204,7 +212,7 @@ void GpuImages::OnWrittenBack(Instance& shard, GpuIndex gpu, bool is_clean) {
 void GpuImages::Rank(Instance& shard) {
   for (auto& [at, copy] : shard.image.copies) {
     Gpu& gpu = node_.gpus.at(at);
-    // Of an image that no run changes, copies on other GPUs may go while it runs.
+    // Replicas may go while the image is in use elsewhere.
     const bool is_in_use =
         !shard.tenancy.is_idle() && (shard.tenancy.gpu == at || !shard.image.keeps_replicas);
     const bool may_go = !is_in_use && copy.state == Copy::State::kPresent && copy.readers == 0;

@@ -58,6 +58,7 @@ void SchedulerWorld::AddInstance(int number) {
     lead_[added.secondary_shards.back()] = id;
   } else {
     added.keeps_replicas = shape_.keeps_replicas;
+    added.is_constant = shape_.keeps_replicas && number % 2 == 0;
   }
   Tell(added);
 }

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "server/controller/memory/memory_reply.h"
 #include "server/controller/model/cuda_errors.h"
 #include "server/controller/model/extents.h"
+#include "server/controller/model/join.h"
 
 namespace torpor::server {
 namespace {
@@ -105,9 +107,9 @@ void DeviceAllocations::GrowNow(const Allocation& what, const StepQueue::Finish&
     what.finish();
     finish_step();
   };
-  // The scheduler has set no memory aside where an image leaves.
-  const bool is_here = session->image.gpu() && !session->image.is_source_only();
-  if (!is_here || !session->is_announced) return succeed();
+  // The allocation comes to replicas with the next lease there.
+  session->image.NoteReplicasBehind();
+  if (!session->image.gpu() || !session->is_announced) return succeed();
   const auto fail = [this, what, finish_step](const absl::Status& status) {
     UndoMalloc(what, 0, std::string(status.message()));
     finish_step();
@@ -166,7 +168,7 @@ void DeviceAllocations::FreeNow(const SessionPtr& session, Bytes offset,
     if (chunks > 0) events_.Feed(scheduler::ImageShrunk{instances_.ShardOf(*session), chunks});
     DiscardImage(session, *block, emptied, [then] { then(true); });
   };
-  if (!session->image.gpu()) return done();
+  session->image.NoteReplicasBehind();
   Shrink(session, *block, done);
 }
 
@@ -176,17 +178,28 @@ void DeviceAllocations::Shrink(const SessionPtr& session, memory::Block block,
   message.mutable_shrink()->set_session_id(session->id.value);
   SetExtent(*message.mutable_shrink()->mutable_extent(), block);
   SetLive(*message.mutable_shrink()->mutable_live(), *session->memory.device);
-  peers_.Withdraw(session, PeerAccess::Keep::kLive, [this, session, message, then] {
-    if (!session->image.gpu()) return then();  // the executor has died meanwhile
-    executors_.Run(*session->image.gpu(), message,
-                   [this, session, then](const OperationResult& result) {
-                     // Room wrongly believed free would make later swaps fail.
-                     if (!result.status_unless_lost().ok()) {
-                       executors_.Kill(*session->image.gpu(), result.status.ToString());
-                     }
-                     then();
-                   });
+  // The operation on the image's GPU waits for all copies from replicas.
+  const auto shrink_replicas = [this, session, message, then] {
+    ShrinkOn(session->image.replicas(), message, then);
+  };
+  peers_.Withdraw(session, PeerAccess::Keep::kLive, [this, session, message, shrink_replicas] {
+    const std::optional<GpuIndex> gpu = session->image.gpu();
+    ShrinkOn(gpu ? std::set{*gpu} : std::set<GpuIndex>(), message, shrink_replicas);
   });
+}
+
+void DeviceAllocations::ShrinkOn(const std::set<GpuIndex>& gpus, const v1::DaemonMessage& message,
+                                 const TaskLoop::Task& then) {
+  Join join([then](const absl::Status&) { then(); });
+  for (const GpuIndex gpu : gpus) {
+    join.Add();
+    executors_.Run(gpu, message, [this, gpu, join](const OperationResult& result) {
+      // Room wrongly believed free would make later swaps fail.
+      if (!result.status_unless_lost().ok()) executors_.Kill(gpu, result.status.ToString());
+      join.Done();
+    });
+  }
+  join.Done();
 }
 
 void DeviceAllocations::DiscardImage(const SessionPtr& session, memory::Block block,

@@ -32,11 +32,13 @@ absl::Status Session::CheckNoLease(const char* operation) const {
 }
 
 absl::StatusOr<ArrivedBytes> Session::SwapIn(const std::vector<memory::SwapAllocation>& live,
-                                             bool is_whole, ChunkOwner* source) {
+                                             bool is_whole, ChunkOwner* source,
+                                             bool refreshes) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-in"));
   const TimePoint start = SteadyClock().Now();
   MutexLock lock(&run_mutex_);
   DeviceImage& image = memory_->image();
+  if (refreshes) TORPOR_RETURN_IF_ERROR(image.ForgetStale());
   DeviceImage::ArrivalSteps steps;
   steps.enqueue_last =
       [&, before = image.resident()](CUstream stream)

@@ -21,7 +21,7 @@ class ImageMovesTest : public NodeWorld {
   PeerAccess peers_{tables_.executors, tables_.sessions};
   ImageSwaps swaps_{
       tables_.executors, tables_.instances, tables_.sessions, peers_, telemetry_, loop_, [] {}};
-  ImageMoves moves_{tables_.executors, tables_.sessions, swaps_};
+  ImageMoves moves_{tables_.executors, swaps_};
   const SessionPtr session_ = AddSession("a");
   std::optional<OperationResult> arrived_;
   std::optional<OperationResult> left_;
