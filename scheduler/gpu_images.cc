@@ -43,7 +43,7 @@ bool GpuImages::Bring(Instance& shard, Gpu& gpu) {
   // wait for ever.
   const bool will_have_room = gpu.free_later() >= shard.image.bytes;
   const std::optional<GpuIndex> source = will_have_room ? SourceOf(shard, gpu) : std::nullopt;
-  if (!shard.image.keeps_replicas) {
+  if (!KeepsReplicas(shard)) {
     for (const auto& [at, other] : shard.image.copies) {
       if (other.state == Copy::State::kPresent && at != source) {
         SwapOut(shard, at, SwapOutReason::kMove);
@@ -58,6 +58,10 @@ bool GpuImages::Bring(Instance& shard, Gpu& gpu) {
 
 void GpuImages::SwapIn(Instance& shard, Gpu& gpu) { BeginSwapIn(shard, gpu, std::nullopt); }
 
+bool GpuImages::KeepsReplicas(const Instance& shard) const {
+  return shard.image.keeps_replicas && !binding_.binds();
+}
+
 std::optional<GpuIndex> GpuImages::SourceOf(const Instance& shard, const Gpu& gpu) const {
   if (!options_.swaps_from_peers || !shard.is_alone()) return std::nullopt;
   std::optional<GpuIndex> fastest;
@@ -71,7 +75,7 @@ std::optional<GpuIndex> GpuImages::SourceOf(const Instance& shard, const Gpu& gp
 }
 
 void GpuImages::BeginSwapIn(Instance& shard, Gpu& gpu, std::optional<GpuIndex> source) {
-  const bool keeps_source = source && shard.image.keeps_replicas;
+  const bool keeps_source = source && KeepsReplicas(shard);
   if (keeps_source) {
     ++shard.image.copies.at(*source).readers;
   } else if (source) {
