@@ -18,6 +18,7 @@ namespace torpor::server {
 struct MemorySnapshot {
   Bytes used = 0;    // allocations
   Bytes cached = 0;  // the rest of the physical memory reserved for images
+  Bytes replicas = 0;  // of both: copies of images that other GPUs have, too
 };
 
 struct GpuSnapshot {
