@@ -227,7 +227,8 @@ struct WriteBack {
 
 // The image is resident, and the instance has a lease on `gpu` and on the GPUs of the secondary
 // shards (in their order) until LeaseEnded. If a lease elsewhere has changed the image since the
-// copy there was in step, the changes come first. `joins`: the request runs under the lease that exists.
+// copy there was in step, the changes come first. `joins`: the request runs under the lease that
+// exists.
 struct Grant {
   RequestId request;
   InstanceId instance;

@@ -58,13 +58,14 @@ double Difference(double daemon, double simulator) {
 }  // namespace
 
 nlohmann::ordered_json ToJson(const Comparison& comparison) {
-  nlohmann::ordered_json json = {{"load", comparison.load},
-                                 {"valid", comparison.is_valid},
-                                 {"emulation", comparison.account},
-                                 {"loadgen_lag_p99_ms", comparison.lag_p99_ms},
-                                 {"daemon", ToJson(comparison.daemon)},
-                                 {"simulations", nlohmann::ordered_json::array()},
-                                 {"simulator_without_replicas", ToJson(comparison.without_replicas)}};
+  nlohmann::ordered_json json = {
+      {"load", comparison.load},
+      {"valid", comparison.is_valid},
+      {"emulation", comparison.account},
+      {"loadgen_lag_p99_ms", comparison.lag_p99_ms},
+      {"daemon", ToJson(comparison.daemon)},
+      {"simulations", nlohmann::ordered_json::array()},
+      {"simulator_without_replicas", ToJson(comparison.without_replicas)}};
   for (const Findings& findings : comparison.simulator) {
     json["simulations"].push_back(ToJson(findings));
   }

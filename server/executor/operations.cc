@@ -106,9 +106,9 @@ absl::StatusOr<memory::MovedBytes> SwapIn(Session& session, const DaemonMessage:
                           ToAllocations(what.live()));
   PeerClient source(what.source_socket_path(), session.identity(), PeerUse::kCopy);
   const bool has_source = !what.source_socket_path().empty();
-  TORPOR_ASSIGN_OR_RETURN(const ArrivedBytes copied,
-                          session.SwapIn(live, what.is_whole(), has_source ? &source : nullptr,
-                                         what.refreshes()));
+  TORPOR_ASSIGN_OR_RETURN(
+      const ArrivedBytes copied,
+      session.SwapIn(live, what.is_whole(), has_source ? &source : nullptr, what.refreshes()));
   return copied.from_peer;
 }
 

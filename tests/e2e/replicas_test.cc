@@ -60,9 +60,7 @@ class Replicas : public testing::Test {
     node_.WaitUntilIdle();
     return replies[1];
   }
-  void LoadTo(int gpu) const {
-    node_.Torporctl({"load", "copied", "--gpu", std::to_string(gpu)});
-  }
+  void LoadTo(int gpu) const { node_.Torporctl({"load", "copied", "--gpu", std::to_string(gpu)}); }
   static int GpuOf(const Reply& reply) { return std::stoi(reply.headers.at("x-torpor-gpu")); }
   nlohmann::json ResidentGpus() const { return node_.ResidentGpus("copied"); }
   double BytesIn(const std::string& path) const {

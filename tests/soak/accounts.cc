@@ -99,7 +99,9 @@ void CheckMemory(const Reports& reports, const std::map<std::string, Bytes>& all
     EXPECT_EQ(gpu.memory().cached_bytes(), cached);
     EXPECT_EQ(used + cached + gpu.free_bytes(), gpu.pool_bytes());
     EXPECT_LE(used + cached, reports.status.gpus(gpu.gpu()).used_bytes());
-    if (are_all_current) EXPECT_EQ(used + cached, reports.status.gpus(gpu.gpu()).used_bytes());
+    if (are_all_current) {
+      EXPECT_EQ(used + cached, reports.status.gpus(gpu.gpu()).used_bytes());
+    }
     const std::string label = std::to_string(gpu.gpu());
     const std::string& page = reports.metrics;
     EXPECT_EQ(e2e::ValuesBy(page, "torpor_gpu_used_bytes", "gpu").at(label), used);

@@ -35,9 +35,9 @@ std::string MemoryTable(const v1::NodeMemory& memory) {
                    {"POOL", Align::kRight}});
   for (const v1::GpuMemory& gpu : memory.gpus()) {
     table.AddRow({std::to_string(gpu.gpu()), "(all)", HumanBytes(gpu.memory().used_bytes()),
-                  HumanBytes(gpu.memory().cached_bytes()),
-                  HumanBytes(gpu.memory().replica_bytes()), HumanBytes(gpu.free_bytes()),
-                  HumanBytes(gpu.fragmented_bytes()), HumanBytes(gpu.pool_bytes())});
+                  HumanBytes(gpu.memory().cached_bytes()), HumanBytes(gpu.memory().replica_bytes()),
+                  HumanBytes(gpu.free_bytes()), HumanBytes(gpu.fragmented_bytes()),
+                  HumanBytes(gpu.pool_bytes())});
     for (const v1::FunctionMemory& function : gpu.functions()) {
       table.AddRow({std::to_string(gpu.gpu()), function.name(),
                     HumanBytes(function.memory().used_bytes()),

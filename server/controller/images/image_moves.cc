@@ -22,7 +22,9 @@ void ImageMoves::Move(const SessionPtr& session, GpuIndex from, GpuIndex to, con
   const auto leave = [=, this](const OperationResult& result) {
     arrived(result);
     WhenArrived(*session, [=, this] {
-      swaps_.SwapOut(session, from, WriteBackReason::kMove, left_it);
+      swaps_.ReleaseSource(session, [=, this](const OperationResult&) {
+        swaps_.SwapOut(session, from, WriteBackReason::kMove, left_it);
+      });
     });
   };
   swaps_.SwapIn(session, to, leave, from);
@@ -32,9 +34,8 @@ void ImageMoves::Copy(const SessionPtr& session, GpuIndex from, GpuIndex to,
                       const OnDone& arrived) {
   const auto release = [=, this](const OperationResult& result) {
     arrived(result);
-    WhenArrived(*session, [=, this] {
-      swaps_.ReleaseSource(session, [](const OperationResult&) {});
-    });
+    WhenArrived(*session,
+                [=, this] { swaps_.ReleaseSource(session, [](const OperationResult&) {}); });
   };
   swaps_.SwapIn(session, to, release, from);
 }

@@ -61,6 +61,12 @@ void ImageSwaps::DropOthers(const SessionPtr& session, GpuIndex gpu, const Task&
   join.Done();
 }
 
+void ImageSwaps::DropReplicas(const SessionPtr& session) {
+  session->steps.Add([this, session](const StepQueue::Finish& finish) {
+    DropOthers(session, session->image.gpu().value_or(GpuIndex{-1}), finish);
+  });
+}
+
 void ImageSwaps::PrepareSource(const SessionPtr& session, std::optional<GpuIndex> source,
                                const std::function<void(std::optional<GpuIndex>)>& then) {
   if (!source || !session->image.HasReplicaOn(*source)) return then(std::nullopt);
@@ -114,15 +120,13 @@ void ImageSwaps::ReleaseSource(const SessionPtr& session, const OnDone& then) {
   v1::DaemonMessage message;
   message.mutable_release_source()->set_session_id(session->id.value);
   // Even if the source has died: its successor gets the memory as soon as nobody maps it.
-  executors_.Run(*reader, std::move(message),
-                 [this, reader = *reader, then](const OperationResult& result) {
-                   if (result.status_unless_lost().ok()) return then(result);
-                   // The executor would keep reaching memory that soon belongs to another function.
-                   executors_.KillAndAwait(reader,
-                                           absl::StrCat("it does not let go of a copy: ",
-                                                        result.status.ToString()),
-                                           then);
-                 });
+  executors_.Run(
+      *reader, std::move(message), [this, reader = *reader, then](const OperationResult& result) {
+        if (result.status_unless_lost().ok()) return then(result);
+        // The executor would keep reaching memory that soon belongs to another function.
+        executors_.KillAndAwait(
+            reader, absl::StrCat("it does not let go of a copy: ", result.status.ToString()), then);
+      });
 }
 
 void ImageSwaps::DropReplicaNow(const SessionPtr& session, GpuIndex gpu, const OnDone& then) {

@@ -85,6 +85,7 @@ void ImageSwaps::Bring(const SessionPtr& session, GpuIndex gpu, std::optional<Gp
       if (!result.is_executor_lost && session->image.HasReplicaOn(gpu)) {
         return BringAnew(session, gpu, source, then, finish);
       }
+      session->image.SetSource(std::nullopt);
       then(result);
       return finish();
     }

@@ -45,6 +45,9 @@ class ImageSwaps {
   // does a replica, after the last copy from there. OK without an operation if `gpu` has neither.
   void SwapOut(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason, const OnDone& then);
 
+  // Drops all replicas: other sessions are about to reach the image.
+  void DropReplicas(const SessionPtr& session);
+
   // Adds a step for the present executor of `gpu`. If a successor has started before the step
   // begins, drops the step and calls `then` with Lost.
   void AddStep(const SessionPtr& session, GpuIndex gpu, const OnDone& then,

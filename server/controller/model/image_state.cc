@@ -52,7 +52,8 @@ std::vector<ImageState::Task> ImageState::EndArrival() {
 bool ImageState::LoseExecutor(GpuIndex gpu) {
   file_holders_.erase(gpu);
   peer_holders_.erase(gpu);
-  ForgetReplica(gpu);
+  replicas_.erase(gpu);
+  behind_.erase(gpu);
   if (gpu_ != gpu) return false;
   gpu_.reset();
   SettleResidency();

@@ -50,7 +50,8 @@ class ImageState {
   // The replica was dropped.
   void ForgetReplica(GpuIndex gpu);
 
-  // --- The replica from which the last swap-in copies, or has copied ---
+  // --- The replica from which the last swap-in copies, or has copied: lost or not, the GPU of the
+  // swap-in must let go of the memory ---
   std::optional<GpuIndex> source() const { return source_; }
   void SetSource(std::optional<GpuIndex> gpu) { source_ = gpu; }
 

@@ -30,8 +30,8 @@ class ImageBlocks {
   // Notes that the plan's copies have arrived.
   void OnWrittenBack(const memory::WriteBackPlan& plan);
 
-  // Notes that the host's bytes of the extent are about to be copied to the GPU, with all other live
-  // bytes of blocks not in step.
+  // Notes that the host's bytes of the extent are about to be copied to the GPU, with all other
+  // live bytes of blocks not in step.
   void OnArriving(memory::Extent extent);
   // Returns the parts of `resident` in blocks whose host bytes have changed, as far as known, since
   // they came to this GPU or were written back from there.

@@ -32,8 +32,7 @@ absl::Status Session::CheckNoLease(const char* operation) const {
 }
 
 absl::StatusOr<ArrivedBytes> Session::SwapIn(const std::vector<memory::SwapAllocation>& live,
-                                             bool is_whole, ChunkOwner* source,
-                                             bool refreshes) {
+                                             bool is_whole, ChunkOwner* source, bool refreshes) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-in"));
   const TimePoint start = SteadyClock().Now();
   MutexLock lock(&run_mutex_);
