@@ -84,6 +84,8 @@ void GpuImages::BeginSwapIn(Instance& shard, Gpu& gpu, std::optional<GpuIndex> s
     gpu.loading = shard.id;
     gpu.loading_since = outbox_.now();
   }
+  // Whatever comes, changes elsewhere are written back before.
+  for (auto& [at, other] : shard.image.copies) other.is_unsaved = false;
   Copy& copy = shard.image.copies[gpu.id];
   if (keeps_source) copy.source = source;
   ++gpu.swaps;

@@ -114,19 +114,20 @@ void ImageSwaps::DropReplica(const SessionPtr& session, GpuIndex gpu, const OnDo
 
 void ImageSwaps::ReleaseSource(const SessionPtr& session, const OnDone& then) {
   // Closing lets go of everything.
+  const std::optional<GpuIndex> source = session->image.source();
   const std::optional<GpuIndex> reader = session->image.arrives_at();
-  if (!session->is_announced || !session->image.source() || !reader) return then({});
-  session->image.SetSource(std::nullopt);
+  if (!session->is_announced || !source || !reader) return then({});
   v1::DaemonMessage message;
   message.mutable_release_source()->set_session_id(session->id.value);
   // Even if the source has died: its successor gets the memory as soon as nobody maps it.
-  executors_.Run(
-      *reader, std::move(message), [this, reader = *reader, then](const OperationResult& result) {
-        if (result.status_unless_lost().ok()) return then(result);
-        // The executor would keep reaching memory that soon belongs to another function.
-        executors_.KillAndAwait(
-            reader, absl::StrCat("it does not let go of a copy: ", result.status.ToString()), then);
-      });
+  executors_.Run(*reader, std::move(message), [=, this](const OperationResult& result) {
+    ImageState& image = session->image;
+    if (image.source() == source && image.arrives_at() == reader) image.SetSource(std::nullopt);
+    if (result.status_unless_lost().ok()) return then(result);
+    // The executor would keep reaching memory that soon belongs to another function.
+    executors_.KillAndAwait(
+        *reader, absl::StrCat("it does not let go of a copy: ", result.status.ToString()), then);
+  });
 }
 
 void ImageSwaps::DropReplicaNow(const SessionPtr& session, GpuIndex gpu, const OnDone& then) {

@@ -63,14 +63,17 @@ void ImageSwaps::SwapInNow(const SessionPtr& session, GpuIndex gpu, std::optiona
     return finish();
   }
   const std::uint64_t epoch = executors_.At(gpu).epoch();
+  const auto bring = [=, this](std::optional<GpuIndex> ready) {
+    // The executor may have died meanwhile, or the session have lost its state with another one.
+    const bool is_same = executors_.At(gpu).epoch() == epoch;
+    if (is_same && IsNeededOn(*session, gpu)) return Bring(session, gpu, ready, then, finish);
+    then(is_same ? OperationResult() : OperationResult::Lost());
+    finish();
+  };
   LeaveOthers(session, gpu, [=, this] {
-    PrepareSource(session, source, [=, this](std::optional<GpuIndex> ready) {
-      // The executor may have died meanwhile, or the session have lost its state with another one.
-      const bool is_same = executors_.At(gpu).epoch() == epoch;
-      if (is_same && IsNeededOn(*session, gpu)) return Bring(session, gpu, ready, then, finish);
-      then(is_same ? OperationResult() : OperationResult::Lost());
-      finish();
-    });
+    // Of the swap-in before, in case that its end is not known yet.
+    ReleaseSource(session,
+                  [=, this](const OperationResult&) { PrepareSource(session, source, bring); });
   });
 }
 
