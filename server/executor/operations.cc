@@ -138,7 +138,7 @@ absl::Status RunOnSession(Session& session, const DaemonMessage& operation, Time
     }
     case DaemonMessage::kGrow: {
       TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent, ToExtent(operation.grow().extent()));
-      return session.Grow(extent, stream);
+      return session.Grow(extent, stream, operation.grow().is_replica());
     }
     case DaemonMessage::kShrink: {
       TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent, ToExtent(operation.shrink().extent()));

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
-#include <string>
 
 #include "tests/e2e/metrics_page.h"
 #include "tools/torporctl/memory_report.h"
@@ -62,35 +60,19 @@ std::map<std::string, Bytes> ResidentOn(int gpu, const v1::ListFunctionsResponse
   return bytes;
 }
 
-// Functions with copies on several GPUs.
-std::set<std::string> Replicated(const v1::ListFunctionsResponse& functions) {
-  std::set<std::string> replicated;
-  for (const v1::FunctionStatus& function : functions.functions()) {
-    if (function.resident_gpus_size() > 1) replicated.insert(function.name());
-  }
-  return replicated;
-}
-
 // What the executors say, exactly: every byte of a pool is one function's, or free.
 void CheckMemory(const Reports& reports, const std::map<std::string, Bytes>& allocated) {
-  const std::set<std::string> replicated = Replicated(reports.functions);
   for (const v1::GpuMemory& gpu : reports.memory.gpus()) {
     SCOPED_TRACE("torporctl memory, GPU " + std::to_string(gpu.gpu()));
     std::map<std::string, Bytes> resident = ResidentOn(gpu.gpu(), reports.functions);
     Bytes used = 0;
     Bytes cached = 0;
-    bool are_all_current = true;
     for (const v1::FunctionMemory& function : gpu.functions()) {
       used += function.memory().used_bytes();
       cached += function.memory().cached_bytes();
-      const Bytes held = function.memory().used_bytes() + function.memory().cached_bytes();
-      EXPECT_LE(held, resident[function.name()]) << function.name();
-      // What was allocated since comes to a replica with the next lease there.
-      if (replicated.count(function.name()) > 0) {
-        are_all_current = false;
-        continue;
-      }
-      EXPECT_EQ(held, resident[function.name()]) << function.name();
+      EXPECT_EQ(function.memory().used_bytes() + function.memory().cached_bytes(),
+                resident[function.name()])
+          << function.name();
       const auto known = allocated.find(function.name());
       if (known == allocated.end()) continue;
       EXPECT_EQ(function.memory().used_bytes(), known->second) << function.name();
@@ -98,10 +80,7 @@ void CheckMemory(const Reports& reports, const std::map<std::string, Bytes>& all
     EXPECT_EQ(gpu.memory().used_bytes(), used);
     EXPECT_EQ(gpu.memory().cached_bytes(), cached);
     EXPECT_EQ(used + cached + gpu.free_bytes(), gpu.pool_bytes());
-    EXPECT_LE(used + cached, reports.status.gpus(gpu.gpu()).used_bytes());
-    if (are_all_current) {
-      EXPECT_EQ(used + cached, reports.status.gpus(gpu.gpu()).used_bytes());
-    }
+    EXPECT_EQ(used + cached, reports.status.gpus(gpu.gpu()).used_bytes());
     const std::string label = std::to_string(gpu.gpu());
     const std::string& page = reports.metrics;
     EXPECT_EQ(e2e::ValuesBy(page, "torpor_gpu_used_bytes", "gpu").at(label), used);

@@ -101,13 +101,14 @@ void DeviceAllocations::Grow(const Allocation& what) {
 
 void DeviceAllocations::GrowNow(const Allocation& what, const StepQueue::Finish& finish_step) {
   const SessionPtr& session = what.session;
-  const auto succeed = [what, finish_step] {
-    SendMemoryReply(*what.session, what.request, kCudaSuccess, "",
-                    what.session->memory.device_base + what.block.offset);
-    what.finish();
-    finish_step();
+  const auto succeed = [this, what, finish_step] {
+    GrowReplicas(*what.session, what.block, [what, finish_step] {
+      SendMemoryReply(*what.session, what.request, kCudaSuccess, "",
+                      what.session->memory.device_base + what.block.offset);
+      what.finish();
+      finish_step();
+    });
   };
-  // The allocation comes to replicas with the next lease there.
   session->image.NoteReplicasBehind();
   if (!session->image.gpu() || !session->is_announced) return succeed();
   const auto fail = [this, what, finish_step](const absl::Status& status) {
@@ -125,6 +126,28 @@ void DeviceAllocations::GrowNow(const Allocation& what, const StepQueue::Finish&
                      status.ok() ? succeed() : fail(status);
                    });
                  });
+}
+
+void DeviceAllocations::GrowReplicas(const ClientSession& session, memory::Block block,
+                                     const TaskLoop::Task& then) {
+  Join join([then](const absl::Status&) { then(); });
+  const std::set<GpuIndex> gpus =
+      session.is_announced ? session.image.replicas() : std::set<GpuIndex>();
+  for (const GpuIndex gpu : gpus) {
+    v1::DaemonMessage message;
+    message.mutable_grow()->set_session_id(session.id.value);
+    message.mutable_grow()->set_is_replica(true);
+    SetExtent(*message.mutable_grow()->mutable_extent(), block);
+    join.Add();
+    executors_.Run(gpu, std::move(message), [gpu, join](const OperationResult& result) {
+      // The next lease there tries again, if need be with another place for all of the image.
+      if (!result.status_unless_lost().ok()) {
+        spdlog::warn("GPU {}: a replica does not grow: {}", gpu.value, result.status.ToString());
+      }
+      join.Done();
+    });
+  }
+  join.Done();
 }
 
 void DeviceAllocations::UndoMalloc(const Allocation& what, Bytes uncharged,

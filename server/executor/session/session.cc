@@ -107,8 +107,10 @@ absl::Status Session::MapPeer(const memory::ExtentSet& live, ChunkOwner& owner) 
   return memory_->image().MapPeer(live, owner);
 }
 
-absl::Status Session::Grow(memory::Extent extent, CUstream stream) {
-  return memory_->image().Grow(extent, stream);
+absl::Status Session::Grow(memory::Extent extent, CUstream stream, bool is_replica) {
+  TORPOR_RETURN_IF_ERROR(memory_->image().Grow(extent, stream));
+  if (is_replica) memory_->image().ForgetChanges();
+  return absl::OkStatus();
 }
 
 absl::Status Session::Shrink(memory::Extent extent, const memory::ExtentSet& live) {

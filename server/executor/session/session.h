@@ -93,7 +93,8 @@ class Session {
   absl::StatusOr<SwappedOut> SwapOut(const SwapOutOptions& options, CUstream stream,
                                      MemoryFindings& findings);
   absl::Status MapPeer(const memory::ExtentSet& live, ChunkOwner& owner);
-  absl::Status Grow(memory::Extent extent, CUstream stream);
+  // `is_replica`: the new memory counts as no change.
+  absl::Status Grow(memory::Extent extent, CUstream stream, bool is_replica = false);
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
   // Prepares for host memory of the image to leave the file. Waits until all work is done;
   // DeadlineExceeded otherwise.

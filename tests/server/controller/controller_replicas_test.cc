@@ -122,8 +122,14 @@ TEST_F(ControllerReplicas, WithoutRoomAReplicaGoesFirst) {
   EXPECT_EQ(counts_.evictions, 1);
 }
 
-TEST_F(ControllerReplicas, MemoryIsGivenBackOnAllGpus) {
-  Operations(0);
+TEST_F(ControllerReplicas, MemoryComesAndGoesOnAllGpus) {
+  const auto block = Malloc(client_, 2 * kMiB);
+  ASSERT_EQ(block->error, 0);
+  for (const int gpu : {0, 1}) {
+    const auto& last = executors_[gpu].link->log.back();
+    ASSERT_TRUE(last.has_grow()) << gpu;
+    EXPECT_EQ(last.grow().is_replica(), gpu == 0);
+  }
   EXPECT_EQ(Free(client_, block_)->error, 0);
   for (const int gpu : {0, 1}) {
     const auto& log = executors_[gpu].link->log;
