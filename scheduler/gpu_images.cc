@@ -15,6 +15,13 @@ void Reorder(InstanceId shard, const std::optional<EvictionRank>& rank,
   *place = rank;
 }
 
+// Whether a copy is there on another GPU than `at`.
+bool HasOther(const Image& image, GpuIndex at) {
+  return std::any_of(image.copies.begin(), image.copies.end(), [at](const auto& copy) {
+    return copy.first != at && copy.second.state == Copy::State::kPresent;
+  });
+}
+
 }  // namespace
 
 GpuImages::GpuImages(NodeState& node, const EvictionPolicy& eviction, BindingPolicy& binding,
@@ -225,7 +232,7 @@ void GpuImages::Rank(Instance& shard) {
     std::optional<EvictionRank> rank;
     if (may_go) {
       rank = eviction_.Rank(shard, at, node_);
-      rank->is_pinned = shard.image.is_pinned;
+      rank->is_pinned = shard.image.is_pinned && !HasOther(shard.image, at);
     }
     Reorder(shard.id, copy.bytes > 0 ? rank : std::nullopt, &copy.evictable_rank, &gpu.evictable);
     Reorder(shard.id, copy.is_unsaved ? rank : std::nullopt, &copy.unsaved_rank, &gpu.unsaved);

@@ -98,6 +98,17 @@ TEST_F(GpuImagesTest, APinnedImageIsTheLastToGo) {
   EXPECT_EQ(Only<SwapOut>()->instance, InstanceId{2});
 }
 
+TEST_F(GpuImagesTest, OfAPinnedImageOneCopyIsKept) {
+  instance(1).image.bytes = 40;
+  instance(1).image.is_pinned = true;
+  instance(1).image.keeps_replicas = true;
+  Put(instance(1), kHere);
+  Put(instance(1), kThere);
+  EXPECT_FALSE(CopyOf(1, kHere).evictable_rank->is_pinned);
+  images_.SwapOut(instance(1), kThere, SwapOutReason::kMemoryFull);
+  EXPECT_TRUE(CopyOf(1, kHere).evictable_rank->is_pinned);
+}
+
 TEST_F(GpuImagesTest, AnImageGrowsAndShrinksWhereItStays) {
   Put(instance(1), kHere);
   images_.Grow(instance(1), 10);
