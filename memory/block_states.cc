@@ -50,6 +50,12 @@ BlockOrigin BlockStates::origin(std::size_t block) const {
   return static_cast<BlockOrigin>(Load(block) & kOriginMask);
 }
 
+std::optional<std::uint64_t> BlockStates::content(std::size_t block) const {
+  const std::uint64_t word = Load(block);
+  const bool is_known = word == 0 || (word & kIsKnown) != 0;
+  return is_known ? std::optional(word & ~kOriginMask) : std::nullopt;
+}
+
 MovedBytes BlockStates::ByOrigin(Extent extent) const {
   MovedBytes bytes;
   for (std::size_t block = extent.begin / block_bytes_; block * block_bytes_ < extent.end;

@@ -46,6 +46,10 @@ class BlockStates {
   void SetInStep(std::size_t block, std::uint64_t hash);
 
   BlockOrigin origin(std::size_t block) const;
+  // A value that stands for the block's host bytes: equal values mean equal bytes. Nullopt if the
+  // bytes are written and their hash is unknown. Never kNoContent.
+  static constexpr std::uint64_t kNoContent = 1;
+  std::optional<std::uint64_t> content(std::size_t block) const;
   // Counts the extent's bytes by origin, without bytes of untouched blocks.
   MovedBytes ByOrigin(Extent extent) const;
 

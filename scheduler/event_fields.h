@@ -143,6 +143,7 @@ void VisitFields(Self& event, const Visit& visit) {
   visit("secondary_shards", event.secondary_shards);
   visit("function", event.function);
   visit("keeps_replicas", event.keeps_replicas);
+  visit("is_constant", event.is_constant);
 }
 template <Of<RequestArrived> Self, typename Visit>
 void VisitFields(Self& event, const Visit& visit) {

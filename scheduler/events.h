@@ -86,7 +86,8 @@ struct InstanceAdded {
   int max_in_flight = 1;  // explicit requests under one lease
   std::vector<InstanceId> secondary_shards{};
   FunctionId function{};        // invalid: a function of its own, without an objective
-  bool keeps_replicas = false;  // no run changes the image: copies on several GPUs stay the same
+  bool keeps_replicas = false;  // an image that another GPU fetches stays where it was, too
+  bool is_constant = false;     // no run's changes to the image count
 };
 
 // A request for an instance, or for any instance of `function` if `instance` is invalid. Implicit:
@@ -200,7 +201,7 @@ using Event =
 // Bring the image to `gpu`, where room is set aside. With a source: copy the image from there,
 // after writing back the changes of the source's GPU; then, or if the swap-in fails, drop the image
 // from the source. Answered by SwapInDone and, for the source, by SwapOutDone, in any order.
-// `keeps_source`: nothing is written back or dropped, and no SwapOutDone follows.
+// `keeps_source`: nothing is dropped, and no SwapOutDone follows.
 struct SwapIn {
   InstanceId instance;
   GpuIndex gpu;
@@ -225,7 +226,9 @@ struct WriteBack {
 };
 
 // The image is resident, and the instance has a lease on `gpu` and on the GPUs of the secondary
-// shards (in their order) until LeaseEnded. `joins`: the request runs under the lease that exists.
+// shards (in their order) until LeaseEnded. If a lease elsewhere has changed the image since the
+// copy there was in step, the changes come first. `joins`: the request runs under the lease that
+// exists.
 struct Grant {
   RequestId request;
   InstanceId instance;

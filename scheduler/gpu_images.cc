@@ -15,6 +15,13 @@ void Reorder(InstanceId shard, const std::optional<EvictionRank>& rank,
   *place = rank;
 }
 
+// Whether a copy is there on another GPU than `at`.
+bool HasOther(const Image& image, GpuIndex at) {
+  return std::any_of(image.copies.begin(), image.copies.end(), [at](const auto& copy) {
+    return copy.first != at && copy.second.state == Copy::State::kPresent;
+  });
+}
+
 }  // namespace
 
 GpuImages::GpuImages(NodeState& node, const EvictionPolicy& eviction, BindingPolicy& binding,
@@ -43,7 +50,7 @@ bool GpuImages::Bring(Instance& shard, Gpu& gpu) {
   // wait for ever.
   const bool will_have_room = gpu.free_later() >= shard.image.bytes;
   const std::optional<GpuIndex> source = will_have_room ? SourceOf(shard, gpu) : std::nullopt;
-  if (!shard.image.keeps_replicas) {
+  if (!KeepsReplicas(shard)) {
     for (const auto& [at, other] : shard.image.copies) {
       if (other.state == Copy::State::kPresent && at != source) {
         SwapOut(shard, at, SwapOutReason::kMove);
@@ -58,16 +65,24 @@ bool GpuImages::Bring(Instance& shard, Gpu& gpu) {
 
 void GpuImages::SwapIn(Instance& shard, Gpu& gpu) { BeginSwapIn(shard, gpu, std::nullopt); }
 
+bool GpuImages::KeepsReplicas(const Instance& shard) const {
+  return shard.image.keeps_replicas && !binding_.binds();
+}
+
 std::optional<GpuIndex> GpuImages::SourceOf(const Instance& shard, const Gpu& gpu) const {
   if (!options_.swaps_from_peers || !shard.is_alone()) return std::nullopt;
+  std::optional<GpuIndex> fastest;
   for (const GpuIndex source : gpu.sources) {
-    if (shard.image.is_present_on(source)) return source;
+    if (!shard.image.is_present_on(source)) continue;
+    // Other copies would have to fetch the changes first.
+    if (!shard.image.is_behind_on(source)) return source;
+    if (!fastest) fastest = source;
   }
-  return std::nullopt;
+  return fastest;
 }
 
 void GpuImages::BeginSwapIn(Instance& shard, Gpu& gpu, std::optional<GpuIndex> source) {
-  const bool keeps_source = source && shard.image.keeps_replicas;
+  const bool keeps_source = source && KeepsReplicas(shard);
   if (keeps_source) {
     ++shard.image.copies.at(*source).readers;
   } else if (source) {
@@ -76,6 +91,8 @@ void GpuImages::BeginSwapIn(Instance& shard, Gpu& gpu, std::optional<GpuIndex> s
     gpu.loading = shard.id;
     gpu.loading_since = outbox_.now();
   }
+  // Whatever comes, changes elsewhere are written back before.
+  for (auto& [at, other] : shard.image.copies) other.is_unsaved = false;
   Copy& copy = shard.image.copies[gpu.id];
   if (keeps_source) copy.source = source;
   ++gpu.swaps;
@@ -180,10 +197,14 @@ void GpuImages::Shrink(Instance& shard, Bytes bytes) {
 }
 
 void GpuImages::OnGranted(Instance& shard) {
+  for (auto& [at, copy] : shard.image.copies) {
+    // Changes on other GPUs are written back before the lease begins.
+    copy.is_unsaved = at == shard.tenancy.gpu && !shard.image.is_constant;
+  }
   Copy& copy = shard.image.copies.at(shard.tenancy.gpu);
-  copy.is_unsaved = !shard.image.keeps_replicas;
   // A write-back under way misses the changes of the lease.
   if (std::exchange(copy.is_saving, false)) --node_.gpus.at(shard.tenancy.gpu).saves;
+  Rank(shard);
 }
 
 void GpuImages::WriteBackFirst(Gpu& gpu) {
@@ -204,14 +225,14 @@ void GpuImages::OnWrittenBack(Instance& shard, GpuIndex gpu, bool is_clean) {
 void GpuImages::Rank(Instance& shard) {
   for (auto& [at, copy] : shard.image.copies) {
     Gpu& gpu = node_.gpus.at(at);
-    // Of an image that no run changes, copies on other GPUs may go while it runs.
+    // Replicas may go while the image is in use elsewhere.
     const bool is_in_use =
         !shard.tenancy.is_idle() && (shard.tenancy.gpu == at || !shard.image.keeps_replicas);
     const bool may_go = !is_in_use && copy.state == Copy::State::kPresent && copy.readers == 0;
     std::optional<EvictionRank> rank;
     if (may_go) {
       rank = eviction_.Rank(shard, at, node_);
-      rank->is_pinned = shard.image.is_pinned;
+      rank->is_pinned = shard.image.is_pinned && !HasOther(shard.image, at);
     }
     Reorder(shard.id, copy.bytes > 0 ? rank : std::nullopt, &copy.evictable_rank, &gpu.evictable);
     Reorder(shard.id, copy.is_unsaved ? rank : std::nullopt, &copy.unsaved_rank, &gpu.unsaved);

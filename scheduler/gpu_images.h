@@ -58,6 +58,9 @@ class GpuImages {
   void Rank(Instance& shard);
 
  private:
+  // Whether the image stays where it was when it goes to another GPU. An instance that is bound has
+  // use for one GPU only.
+  bool KeepsReplicas(const Instance& shard) const;
   // The GPU to copy the image from; nullopt if it comes from the host.
   std::optional<GpuIndex> SourceOf(const Instance& shard, const Gpu& gpu) const;
   void BeginSwapIn(Instance& shard, Gpu& gpu, std::optional<GpuIndex> source);

@@ -37,11 +37,13 @@ class InterferenceAwarePlacement final : public PlacementPolicy {
   static std::optional<GpuIndex> WhereItIs(const Instance& instance,
                                            const std::vector<GpuIndex>& candidates,
                                            const NodeState& node) {
+    enum { kThere, kBehind, kComing };
     const auto least = Least<int>(candidates, node, [&](const Gpu& gpu) -> std::optional<int> {
       const auto copy = instance.image.copies.find(gpu.id);
       if (copy == instance.image.copies.end() || copy->second.state == Copy::State::kLeaving)
         return {};
-      return copy->second.state == Copy::State::kPresent ? 0 : 1;
+      if (copy->second.state == Copy::State::kComing) return kComing;
+      return instance.image.is_behind_on(gpu.id) ? kBehind : kThere;
     });
     return least ? std::optional(least->second) : std::nullopt;
   }

@@ -12,14 +12,14 @@ class LookAheadPlacement final : public PlacementPolicy {
   std::optional<GpuIndex> Choose(const Instance& instance, const std::vector<GpuIndex>& candidates,
                                  const NodeState& node, TimePoint now) override {
     // While little is known all GPUs may cost the same: then the image stays.
-    std::optional<std::tuple<double, bool, TimePoint, GpuIndex>> least;
+    std::optional<std::tuple<double, bool, bool, TimePoint, GpuIndex>> least;
     for (const GpuIndex id : candidates) {
       const Gpu& gpu = node.gpus.at(id);
       const std::tuple option(CostOn(gpu, instance, node, now), !instance.image.is_present_on(id),
-                              gpu.free_since, id);
+                              instance.image.is_behind_on(id), gpu.free_since, id);
       if (!least || option < *least) least = option;
     }
-    const auto& [cost, must_swap, free_since, gpu] = *least;
+    const auto& [cost, must_swap, is_behind, free_since, gpu] = *least;
     const std::optional<double> cost_of_waiting = CostOfWaiting(instance, node, now);
     if (cost_of_waiting && *cost_of_waiting < cost) return std::nullopt;
     return gpu;

@@ -130,7 +130,8 @@ struct Copy {
 // A shard's GPU memory: size, copies on GPUs, and use.
 struct Image {
   Bytes bytes = 0;
-  bool keeps_replicas = false;  // no run changes it: copies on several GPUs stay the same
+  bool keeps_replicas = false;  // stays where it was when another GPU fetches it
+  bool is_constant = false;     // no run's changes count
   bool is_pinned = false;       // evicted only if nothing else is left
   std::map<GpuIndex, Copy> copies;
   TimePoint last_used{};
@@ -147,6 +148,13 @@ struct Image {
   bool is_present() const {
     return std::any_of(copies.begin(), copies.end(),
                        [](const auto& copy) { return copy.second.state == Copy::State::kPresent; });
+  }
+  // Whether the copy on `at` lacks what a lease on another GPU may have changed: a run there begins
+  // with a write-back and a copy of the changes.
+  bool is_behind_on(GpuIndex at) const {
+    return std::any_of(copies.begin(), copies.end(), [at](const auto& copy) {
+      return copy.first != at && copy.second.is_unsaved;
+    });
   }
   // Counts a use; `now` is not before the last one.
   void NoteUse(TimePoint now);

@@ -97,6 +97,7 @@ void Scheduler::Handle(const InstanceAdded& event) {
   lead.secondary_shards = event.secondary_shards;
   lead.max_in_flight = event.max_in_flight;
   lead.image.keeps_replicas = event.keeps_replicas;
+  lead.image.is_constant = event.is_constant;
   for (const InstanceId id : event.secondary_shards) {
     Instance& secondary = node_.instances[id];
     secondary.id = id;

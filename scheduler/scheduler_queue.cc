@@ -42,7 +42,9 @@ bool Scheduler::Serve(Instance& lead, std::set<GpuIndex>& claimed) {
   const GpuChoice::Chosen chosen = choice_.Choose(lead, claimed, outbox_.now());
   if (!chosen.gpus.empty()) {
     leases_.Begin(lead, chosen);
-    return true;
+    // Where nothing is evicted, the room may have gone to another image: that would be found again
+    // and again.
+    return !lead.tenancy.is_idle();
   }
   if (chosen.is_waiting_better) {
     NoteChoice(lead);

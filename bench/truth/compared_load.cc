@@ -168,7 +168,7 @@ Findings FindingsOf(const sim::Json& measures, const TruthOptions& options) {
   return findings;
 }
 
-// As the daemon's node is: without replicas, which torpord does not have. Not yet with requests.
+// As the daemon's node is: replicas stay. Not yet with requests.
 absl::StatusOr<sim::Scenario> ScenarioOf(const TruthOptions& options, const sim::Profiles& profiles,
                                          const sim::NodeModel& node) {
   sim::Scenario scenario;
@@ -180,7 +180,7 @@ absl::StatusOr<sim::Scenario> ScenarioOf(const TruthOptions& options, const sim:
   scenario.functions = sim::FunctionsInTurn(profiles, models, kFunctions);
   scenario.length = options.length;
   scenario.seed = options.seed;
-  scenario.keeps_replicas = false;
+  scenario.keeps_replicas = true;
   return scenario;
 }
 
@@ -260,8 +260,8 @@ absl::StatusOr<Comparison> CompareLoad(const TruthOptions& options, const NodePr
   comparison.account = sent.account.ToText();
   comparison.is_valid = sent.account.is_valid();
   comparison.simulator = SimulateOften(options, scenario);
-  scenario.keeps_replicas = true;
-  comparison.with_replicas =
+  scenario.keeps_replicas = false;
+  comparison.without_replicas =
       FindingsOf(sim::MeasuresOf(sim::Simulate(scenario), scenario), options);
   return comparison;
 }

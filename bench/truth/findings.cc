@@ -58,13 +58,14 @@ double Difference(double daemon, double simulator) {
 }  // namespace
 
 nlohmann::ordered_json ToJson(const Comparison& comparison) {
-  nlohmann::ordered_json json = {{"load", comparison.load},
-                                 {"valid", comparison.is_valid},
-                                 {"emulation", comparison.account},
-                                 {"loadgen_lag_p99_ms", comparison.lag_p99_ms},
-                                 {"daemon", ToJson(comparison.daemon)},
-                                 {"simulations", nlohmann::ordered_json::array()},
-                                 {"simulator_with_replicas", ToJson(comparison.with_replicas)}};
+  nlohmann::ordered_json json = {
+      {"load", comparison.load},
+      {"valid", comparison.is_valid},
+      {"emulation", comparison.account},
+      {"loadgen_lag_p99_ms", comparison.lag_p99_ms},
+      {"daemon", ToJson(comparison.daemon)},
+      {"simulations", nlohmann::ordered_json::array()},
+      {"simulator_without_replicas", ToJson(comparison.without_replicas)}};
   for (const Findings& findings : comparison.simulator) {
     json["simulations"].push_back(ToJson(findings));
   }
@@ -78,7 +79,7 @@ nlohmann::ordered_json ToJson(const Comparison& comparison) {
 std::string ToMarkdown(const Comparison& comparison) {
   std::string text = fmt::format(
       "### {:.0f}% load: {} requests in {:.0f} s\n\n"
-      "| | daemon | simulator | difference | lowest to highest | with replicas |\n"
+      "| | daemon | simulator | difference | lowest to highest | without replicas |\n"
       "| --- | ---: | ---: | ---: | ---: | ---: |\n",
       comparison.load * 100, comparison.daemon.requests, comparison.length_s);
   for (const Row& row : kRows) {
@@ -88,7 +89,7 @@ std::string ToMarkdown(const Comparison& comparison) {
     text += fmt::format("| {} | {} | {} | {:+.1f}% | {} to {} | {} |\n", row.name, number(daemon),
                         number(simulated.mean), Difference(daemon, simulated.mean) * 100,
                         number(simulated.least), number(simulated.most),
-                        number(comparison.with_replicas.*row.figure));
+                        number(comparison.without_replicas.*row.figure));
   }
   return text + "\n" + comparison.account + "\n";
 }

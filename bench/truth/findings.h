@@ -27,9 +27,9 @@ struct Comparison {
   double length_s = 0;
   Findings daemon;
   std::vector<Findings> simulator;  // as often as what was measured wavered; at least one
-  Findings with_replicas;  // a simulator whose images stay where they were when they are fetched
-  double lag_p99_ms = 0;   // of the load generator, in real time
-  std::string account;     // whether the emulation kept up
+  Findings without_replicas;        // a simulator whose images move: another GPU's copy is dropped
+  double lag_p99_ms = 0;            // of the load generator, in real time
+  std::string account;              // whether the emulation kept up
   bool is_valid = false;
 };
 

@@ -93,7 +93,9 @@ std::string NodeProfile::ToYaml() const {
 absl::StatusOr<NodeProfile> MeasureProfile(const TruthOptions& options) {
   const std::vector<e2e::ExampleModel> models = TruthModels();
   e2e::EmulatedNode node(TruthTopology(options), e2e::ExampleFleet::Names(models, models.size()),
-                         TruthSettings(options), 1, kTruthFunctionSetting);
+                         // A copy that stayed would make the next image resident.
+                         TruthSettings(options) + "keep_replicas: false\n", 1,
+                         kTruthFunctionSetting);
   e2e::ExampleFleet fleet(node, models, models.size());
   node.Start();
   TORPOR_RETURN_IF_ERROR(fleet.Start());

@@ -35,6 +35,7 @@ void Fill(const GpuSnapshot& gpu, v1::GpuStatus& status) {
 void Fill(const MemorySnapshot& memory, v1::MemoryStatus& status) {
   status.set_used_bytes(memory.used);
   status.set_cached_bytes(memory.cached);
+  status.set_replica_bytes(memory.replicas);
 }
 
 void Fill(const NodeSnapshot& node, const GpuSnapshot& gpu, v1::GpuMemory& status) {

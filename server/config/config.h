@@ -75,6 +75,7 @@ struct SchedulingConfig {
   int max_waiting = 0;            // maximum of waiting requests of all functions; 0: no maximum
   LateRequests too_late = LateRequests::kAsPolicy;
   bool swap_from_peers = true;  // images come from another GPU's copy if that is faster
+  bool keep_replicas = true;    // an image that another GPU fetches stays where it was, too
   // A GPU idle for so long writes changes back to host memory; 0: only when images leave.
   Duration idle_write_back{std::chrono::seconds(1)};
   std::string event_log;             // file of the scheduler's events and decisions; empty: none

@@ -44,6 +44,8 @@ const Settings<SchedulingConfig>& SchedulingSettings() {
                   "policy has it"),
       MakeSetting("swap_from_peers", FlagKind(), &Target::swap_from_peers,
                   "Copy images from another GPU if that is faster than from the host"),
+      MakeSetting("keep_replicas", FlagKind(), &Target::keep_replicas,
+                  "Leave a copy of an image where it was when another GPU fetches it"),
       MakeSetting("idle_write_back", DurationOrOffKind(), &Target::idle_write_back,
                   "Idle time after which a GPU writes changes back to the host; off: never"),
       MakeSetting("event_log", PathKind{{"FILE"}}, &Target::event_log,

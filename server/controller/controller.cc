@@ -123,7 +123,9 @@ void Controller::Introduce() {
         .instance = id,
         .max_in_flight = instance.config.max_in_flight,
         .secondary_shards = {instance.shards.begin() + 1, instance.shards.end()},
-        .function = instance.function()});
+        .function = instance.function(),
+        .keeps_replicas = config_.scheduling.keep_replicas && instance.shards.size() == 1,
+        .is_constant = instance.config.is_stateless});
   }
 }
 

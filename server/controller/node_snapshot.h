@@ -16,8 +16,9 @@ namespace torpor::server {
 // Memory taken by images on a GPU, or by one function's image there, as reported by the executor
 // after its last operation.
 struct MemorySnapshot {
-  Bytes used = 0;    // allocations
-  Bytes cached = 0;  // the rest of the physical memory reserved for images
+  Bytes used = 0;      // allocations
+  Bytes cached = 0;    // the rest of the physical memory reserved for images
+  Bytes replicas = 0;  // of both: copies of images that other GPUs have, too
 };
 
 struct GpuSnapshot {

@@ -8,9 +8,10 @@
 namespace torpor::server {
 namespace {
 
-void Add(const GpuMemoryUse::Session& session, MemorySnapshot& memory) {
+void Add(const GpuMemoryUse::Session& session, bool is_replica, MemorySnapshot& memory) {
   memory.used += session.used;
   memory.cached += session.held - session.used;
+  if (is_replica) memory.replicas += session.held;
 }
 
 const char* NameOf(GpuExecutor::State state) {
@@ -27,6 +28,13 @@ const char* NameOf(GpuExecutor::State state) {
 }
 
 }  // namespace
+
+bool NodeSnapshots::IsReplica(SessionId id, GpuIndex gpu) const {
+  const SessionPtr session = sessions_.Find(id);
+  if (!session || !session->image.HasReplicaOn(gpu)) return false;
+  // The last copy is none that could go without loss.
+  return session->image.gpu() || session->image.replicas().size() > 1;
+}
 
 NodeSnapshot NodeSnapshots::Take() const {
   NodeSnapshot node;
@@ -59,7 +67,9 @@ GpuSnapshot NodeSnapshots::SnapshotOf(const GpuExecutor& executor) const {
   gpu.link_bytes_per_second = executor.registration().link_bytes_per_second();
   gpu.executor_restarts = executor.starts() > 0 ? executor.starts() - 1 : 0;
   gpu.busy_seconds = leases_.BusySecondsOf(executor.gpu());
-  for (const auto& [id, memory] : executor.memory().sessions) Add(memory, gpu.memory);
+  for (const auto& [id, memory] : executor.memory().sessions) {
+    Add(memory, IsReplica(id, executor.gpu()), gpu.memory);
+  }
   gpu.free_bytes = executor.memory().free;
   gpu.fragmented_bytes = executor.memory().fragmented;
   const auto& gpus = scheduler_.node().gpus;
@@ -129,7 +139,8 @@ void NodeSnapshots::DescribeMemory(const FunctionInstance& instance,
   for (const auto& [gpu, executor] : executors_) {
     for (const SessionId id : instance.sessions) {
       const auto found = executor.memory().sessions.find(id);
-      if (found != executor.memory().sessions.end()) Add(found->second, function.memory[gpu.value]);
+      if (found == executor.memory().sessions.end()) continue;
+      Add(found->second, IsReplica(id, gpu), function.memory[gpu.value]);
     }
   }
 }

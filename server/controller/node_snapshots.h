@@ -35,6 +35,8 @@ class NodeSnapshots {
   NodeSnapshot Take() const;
 
  private:
+  // Whether the session's memory on `gpu` is a copy beside another GPU's.
+  bool IsReplica(SessionId id, GpuIndex gpu) const;
   GpuSnapshot SnapshotOf(const GpuExecutor& executor) const;
   FunctionSnapshot SnapshotOf(const FunctionInstance& instance) const;
   // Fills in the image's GPUs and the memory reserved for it.

@@ -32,7 +32,7 @@ struct ImageServices {
       : peers(tables.executors, tables.sessions),
         swaps(tables.executors, tables.instances, tables.sessions, peers, telemetry, loop,
               std::move(arrived)),
-        moves(tables.executors, tables.sessions, swaps),
+        moves(tables.executors, swaps),
         shards(tables.instances, tables.sessions, swaps, moves, scheduler, events, telemetry) {}
 
   PeerAccess peers;

@@ -106,8 +106,9 @@ absl::StatusOr<memory::MovedBytes> SwapIn(Session& session, const DaemonMessage:
                           ToAllocations(what.live()));
   PeerClient source(what.source_socket_path(), session.identity(), PeerUse::kCopy);
   const bool has_source = !what.source_socket_path().empty();
-  TORPOR_ASSIGN_OR_RETURN(const ArrivedBytes copied,
-                          session.SwapIn(live, what.is_whole(), has_source ? &source : nullptr));
+  TORPOR_ASSIGN_OR_RETURN(
+      const ArrivedBytes copied,
+      session.SwapIn(live, what.is_whole(), has_source ? &source : nullptr, what.refreshes()));
   return copied.from_peer;
 }
 
@@ -137,7 +138,7 @@ absl::Status RunOnSession(Session& session, const DaemonMessage& operation, Time
     }
     case DaemonMessage::kGrow: {
       TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent, ToExtent(operation.grow().extent()));
-      return session.Grow(extent, stream);
+      return session.Grow(extent, stream, operation.grow().is_replica());
     }
     case DaemonMessage::kShrink: {
       TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent, ToExtent(operation.shrink().extent()));

@@ -146,6 +146,8 @@ GpuSeries::GpuSeries(Registry& registry)
                              "The rest of the device memory that is kept for images.")),
       free_bytes_(
           AddGauge(registry, "torpor_gpu_free_bytes", "Device memory that is kept for nobody.")),
+      replica_bytes_(AddGauge(registry, "torpor_gpu_replica_bytes",
+                              "Device memory that copies of other GPUs' images take.")),
       link_rate_(AddGauge(registry, "torpor_gpu_link_bytes_per_second",
                           "Rate from the host's pinned memory, as measured; 0: it was not.")),
       fragmented_bytes_(AddGauge(registry, "torpor_gpu_fragmented_bytes",
@@ -161,6 +163,7 @@ void GpuSeries::Render(const GpuSnapshot& gpu) {
   used_bytes_.Add(labels).Set(static_cast<double>(gpu.memory.used));
   cached_bytes_.Add(labels).Set(static_cast<double>(gpu.memory.cached));
   free_bytes_.Add(labels).Set(static_cast<double>(gpu.free_bytes));
+  replica_bytes_.Add(labels).Set(static_cast<double>(gpu.memory.replicas));
   link_rate_.Add(labels).Set(gpu.link_bytes_per_second);
   fragmented_bytes_.Add(labels).Set(static_cast<double>(gpu.fragmented_bytes));
   is_ready_.Add(labels).Set(gpu.state == "ready" ? 1 : 0);

@@ -82,6 +82,7 @@ class GpuSeries {
   prometheus::Family<prometheus::Gauge>& used_bytes_;
   prometheus::Family<prometheus::Gauge>& cached_bytes_;
   prometheus::Family<prometheus::Gauge>& free_bytes_;
+  prometheus::Family<prometheus::Gauge>& replica_bytes_;
   prometheus::Family<prometheus::Gauge>& link_rate_;
   prometheus::Family<prometheus::Gauge>& fragmented_bytes_;
   prometheus::Family<prometheus::Gauge>& is_ready_;

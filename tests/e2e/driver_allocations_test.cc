@@ -75,9 +75,11 @@ class DriverAllocations : public testing::Test {
 
  protected:
   const AllocationCount allocations_{folder_.path() + "/count"};
-  EmulatedNode node_{kTwoGpus,
-                     {"layers", "script", "encoder"},
-                     std::string("cuda_library_dir: ") + COUNTING_DRIVER_DIR + "\n"};
+  EmulatedNode node_{
+      kTwoGpus,
+      {"layers", "script", "encoder"},
+      // Else a function asked on both GPUs moves no more.
+      std::string("keep_replicas: false\ncuda_library_dir: ") + COUNTING_DRIVER_DIR + "\n"};
 };
 
 TEST_F(DriverAllocations, AreNotOnTheWayOfRequestsSwapsAndMoves) {

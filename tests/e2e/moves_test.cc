@@ -31,8 +31,9 @@ constexpr TurnLimits kLimits{.block_kilobytes = 1024, .tokens = 200};
 
 class Moves : public testing::Test {
  protected:
+  // Copies that stay are replicas_test's.
   explicit Moves(const std::string& topology = TwoGpus("2", "4"), const std::string& settings = "")
-      : node_(topology, {"moved", "other"}, settings) {}
+      : node_(topology, {"moved", "other"}, settings + "keep_replicas: false\n") {}
 
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(node_.Start());

@@ -54,6 +54,26 @@ TEST_F(BlockStatesTest, AnUploadThatWasNotHashedYetIsNoChange) {
   EXPECT_TRUE(states_.IsInStep(0, kHash));
 }
 
+TEST_F(BlockStatesTest, ContentIsKnownOfZerosAndOfWhatWasHashed) {
+  const auto zeros = states_.content(0);
+  ASSERT_TRUE(zeros);
+  states_.NoteUpload({0, kBlock});
+  EXPECT_FALSE(states_.content(0));
+  states_.SetInStep(0, kHash);
+  const auto first = states_.content(0);
+  ASSERT_TRUE(first);
+  EXPECT_NE(first, zeros);
+  states_.NoteChanged(0);
+  EXPECT_FALSE(states_.content(0));
+  states_.SetInStep(0, kHash + 8);
+  EXPECT_NE(states_.content(0), first);
+  states_.NoteChanged(0);
+  states_.SetInStep(0, kHash);
+  EXPECT_EQ(states_.content(0), first) << "wherever the bytes come from";
+  EXPECT_NE(*first, BlockStates::kNoContent);
+  EXPECT_NE(*zeros, BlockStates::kNoContent);
+}
+
 TEST_F(BlockStatesTest, BytesAreCountedByOrigin) {
   states_.NoteUpload({0, 2 * kBlock});
   states_.SetInStep(0, kHash);

@@ -98,6 +98,17 @@ TEST_F(GpuImagesTest, APinnedImageIsTheLastToGo) {
   EXPECT_EQ(Only<SwapOut>()->instance, InstanceId{2});
 }
 
+TEST_F(GpuImagesTest, OfAPinnedImageOneCopyIsKept) {
+  instance(1).image.bytes = 40;
+  instance(1).image.is_pinned = true;
+  instance(1).image.keeps_replicas = true;
+  Put(instance(1), kHere);
+  Put(instance(1), kThere);
+  EXPECT_FALSE(CopyOf(1, kHere).evictable_rank->is_pinned);
+  images_.SwapOut(instance(1), kThere, SwapOutReason::kMemoryFull);
+  EXPECT_TRUE(CopyOf(1, kHere).evictable_rank->is_pinned);
+}
+
 TEST_F(GpuImagesTest, AnImageGrowsAndShrinksWhereItStays) {
   Put(instance(1), kHere);
   images_.Grow(instance(1), 10);
@@ -122,6 +133,42 @@ TEST_F(GpuImagesTest, AWriteBackIsOverWhenItsAnswerSaysClean) {
   images_.OnWrittenBack(instance(1), kHere, true);
   EXPECT_TRUE(gpu(kHere).unsaved.empty());
   EXPECT_EQ(gpu(kHere).saves, 0);
+}
+
+TEST_F(GpuImagesTest, ALeaseLeavesOtherCopiesBehind) {
+  instance(1).image.keeps_replicas = true;
+  Put(instance(1), kHere);
+  Put(instance(1), kThere);
+  EXPECT_FALSE(instance(1).image.is_behind_on(kThere));
+  instance(1).tenancy.gpu = kHere;
+  images_.OnGranted(instance(1));
+  EXPECT_TRUE(instance(1).image.is_behind_on(kThere));
+  EXPECT_FALSE(instance(1).image.is_behind_on(kHere));
+  instance(1).tenancy.gpu = kThere;
+  images_.OnGranted(instance(1));
+  EXPECT_TRUE(instance(1).image.is_behind_on(kHere)) << "written back for the lease";
+  EXPECT_FALSE(CopyOf(1, kHere).is_unsaved);
+}
+
+TEST_F(GpuImagesTest, OfAConstantImageNoCopyFallsBehind) {
+  instance(1).image.keeps_replicas = true;
+  instance(1).image.is_constant = true;
+  Put(instance(1), kHere);
+  Put(instance(1), kThere);
+  instance(1).tenancy.gpu = kHere;
+  images_.OnGranted(instance(1));
+  EXPECT_FALSE(instance(1).image.is_behind_on(kThere));
+}
+
+TEST_F(GpuImagesTest, AnImageComesFromACopyThatIsNotBehindIfThereIsOne) {
+  constexpr GpuIndex kElsewhere{7};
+  AddGpu(kElsewhere, 100, {kHere, kThere});
+  instance(1).image.keeps_replicas = true;
+  Put(instance(1), kHere);
+  Put(instance(1), kThere);
+  CopyOf(1, kThere).is_unsaved = true;
+  EXPECT_TRUE(images_.Bring(instance(1), gpu(kElsewhere)));
+  EXPECT_EQ(Only<SwapIn>()->source, kThere);
 }
 
 TEST_F(GpuImagesTest, AllCopiesThatMayGoLeave) {

@@ -71,6 +71,18 @@ TEST_F(PlacementTest, WhereTheImageIs) {
   EXPECT_EQ(Choose(*ahead_, 1, {0, 1, 2, 3}), 2);
 }
 
+TEST_F(PlacementTest, OfSeveralCopiesOneThatIsNotBehind) {
+  Put(1, 0);
+  Put(1, 2);
+  node_.node().gpus[kGpus[2]].free_since = TimePoint(milliseconds(5));
+  EXPECT_EQ(Choose(*aware_, 1, {0, 1, 2, 3}), 0);
+  EXPECT_EQ(Choose(*ahead_, 1, {0, 1, 2, 3}), 0);
+  node_.instance(1).image.copies.at(kGpus[2]).is_unsaved = true;
+  EXPECT_EQ(Choose(*aware_, 1, {0, 1, 2, 3}), 2);
+  EXPECT_EQ(Choose(*ahead_, 1, {0, 1, 2, 3}), 2);
+  EXPECT_EQ(Choose(*aware_, 1, {0, 1, 3}), 0) << "rather than none";
+}
+
 TEST_F(PlacementTest, ElseOverTheFastestLink) {
   Put(1, 2);
   EXPECT_EQ(Choose(*aware_, 1, {0, 1, 3}), 1);

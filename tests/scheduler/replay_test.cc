@@ -150,16 +150,20 @@ constexpr BadEvent kBadEvents[] = {
      "the GPU is a source of its own images"},
     {"9 < executor_up gpu=1 capacity=18446744073709551615 sources= pcie_switch=-",
      "the capacity is too large"},
-    {"9 < instance_added instance=3 max_in_flight=0 secondary_shards= function=0 keeps_replicas=0",
+    {"9 < instance_added instance=3 max_in_flight=0 secondary_shards= function=0 keeps_replicas=0 "
+     "is_constant=0",
      "max_in_flight is not from 1 to a million"},
     {"9 < instance_added instance=3 max_in_flight=1 secondary_shards=4,4 function=0 "
-     "keeps_replicas=0",
+     "keeps_replicas=0 is_constant=0",
      "the instance has a shard twice"},
-    {"9 < instance_added instance=3 max_in_flight=1 secondary_shards=3 function=0 keeps_replicas=0",
+    {"9 < instance_added instance=3 max_in_flight=1 secondary_shards=3 function=0 keeps_replicas=0 "
+     "is_constant=0",
      "the instance has a shard twice"},
-    {"9 < instance_added instance=3 max_in_flight=1 secondary_shards=0 function=0 keeps_replicas=0",
+    {"9 < instance_added instance=3 max_in_flight=1 secondary_shards=0 function=0 keeps_replicas=0 "
+     "is_constant=0",
      "the instance or a secondary shard has no name"},
-    {"9 < instance_added instance=3 max_in_flight=1 secondary_shards=2 function=0 keeps_replicas=0",
+    {"9 < instance_added instance=3 max_in_flight=1 secondary_shards=2 function=0 keeps_replicas=0 "
+     "is_constant=0",
      "the instance is there already"},
     {"9 < tenant_set tenant=1 weight=1e-300", "the weight is too small or too large"},
     {"9 < function_set function=0 deadline=5 percentile=0.9 priority=0 max_waiting=0 tenant=0 "
@@ -182,7 +186,7 @@ TEST(ReplayTest, WhatNoSchedulerCanBeToldIsSaid) {
   std::string log = LinesOf(LogOf("fifo", 1)).front() + '\n';
   log +=
       "7 < instance_added instance=1 max_in_flight=1 secondary_shards=2 function=0 "
-      "keeps_replicas=0\n";
+      "keeps_replicas=0 is_constant=0\n";
   log += "7 < request_arrived request=7 instance=1 deadline=9 is_implicit=0 function=0 arrival=-\n";
   EXPECT_EQ(ReplayText(log).error, "");
   for (const BadEvent& bad : kBadEvents) {

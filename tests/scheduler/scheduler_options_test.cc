@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <utility>
+
 #include "scheduler/required_count.h"
 #include "scheduler/setup.h"
 #include "tests/scheduler/scheduler_test.h"
@@ -173,6 +176,60 @@ TEST_F(SchedulerOptionsTest, FurtherCopiesGoWhileTheImageRuns) {
   ASSERT_NE(swap_out, nullptr);
   EXPECT_EQ(swap_out->instance, kA);
   EXPECT_EQ(swap_out->gpu, kGpu0);
+}
+
+// Instances are bound to GPUs for ever, and nothing is evicted.
+class BoundInstancesTest : public SchedulerTest {
+ protected:
+  BoundInstancesTest()
+      : SchedulerTest(std::move(MakeSetup("native")->policies), MakeSetup("native")->options) {
+    Up(kGpu0, 40);
+    Up(kGpu1, 40);
+    for (std::uint64_t id = 1; id <= 4; ++id) {
+      Tell(InstanceAdded{.instance = InstanceId{id}, .keeps_replicas = true});
+    }
+  }
+  // Does all that is asked for. Returns the GPU of the last grant.
+  std::optional<GpuIndex> Do(const Actions& actions) {
+    std::optional<GpuIndex> granted;
+    for (const Action& action : actions) {
+      std::optional<GpuIndex> later;
+      if (const auto* const in = std::get_if<SwapIn>(&action)) {
+        later = Do(Tell(SwapInDone{in->instance, in->gpu}));
+      }
+      if (const auto* const out = std::get_if<SwapOut>(&action)) {
+        later = Do(Tell(SwapOutDone{out->instance, out->gpu}));
+      }
+      if (const auto* const grant = std::get_if<Grant>(&action)) granted = grant->gpu;
+      if (later) granted = later;
+    }
+    return granted;
+  }
+  void End(std::uint64_t request, InstanceId instance) {
+    Tell(RequestGone{RequestId{request}, Ending::kAnswered});
+    Do(Tell(LeaseEnded{instance}));
+  }
+};
+
+TEST_F(BoundInstancesTest, LeaveNoCopyInTheRoomOfOthers) {
+  const std::optional<GpuIndex> first = Do(Arrive(1, kA));
+  ASSERT_TRUE(first);
+  End(1, kA);
+  // Others take both GPUs, and the other one becomes free before.
+  const std::optional<GpuIndex> of_b = Do(Arrive(2, kB));
+  ASSERT_TRUE(Do(Arrive(3, kC)) && of_b);
+  End(*of_b == *first ? 3 : 2, *of_b == *first ? kC : kB);
+  const std::optional<GpuIndex> second = Do(Arrive(4, kA));
+  ASSERT_TRUE(second);
+  ASSERT_NE(*second, *first);
+  // Bound to a GPU now; the rest of the other one is the fourth instance's.
+  Tell(GrowthWanted{GrowthId{1}, kA, 30});
+  End(4, kA);
+  const InstanceId fourth{4};
+  Tell(GrowthWanted{GrowthId{2}, fourth, 30});
+  End(*of_b == *first ? 2 : 3, *of_b == *first ? kB : kC);
+  EXPECT_EQ(scheduler_.node().instances.at(kA).image.copies.size(), 1u);
+  EXPECT_TRUE(Do(Arrive(5, fourth))) << "a copy of another one's is in the way";
 }
 
 TEST_F(SchedulerOptionsTest, AnotherKeepAliveHoldsFromNow) {

@@ -18,6 +18,7 @@ SchedulerOptions IdleSoon(SchedulerOptions options) {
 SchedulerWorld::SchedulerWorld(Shape shape, Choose choose)
     : shape_(std::move(shape)),
       choose_(std::move(choose)),
+      keeps_replicas_(shape_.keeps_replicas && !MakeSetup(shape_.setup)->policies.binding->binds()),
       scheduler_(PoliciesOf(shape_, [this](const std::string& what) { Fail(what); }),
                  IdleSoon(MakeSetup(shape_.setup)->options)) {
   if (shape_.log) {
@@ -58,6 +59,7 @@ void SchedulerWorld::AddInstance(int number) {
     lead_[added.secondary_shards.back()] = id;
   } else {
     added.keeps_replicas = shape_.keeps_replicas;
+    added.is_constant = shape_.keeps_replicas && number % 2 == 0;
   }
   Tell(added);
 }
@@ -161,7 +163,7 @@ void SchedulerWorld::Tell(const Event& event) {
 void SchedulerWorld::Apply(const SwapIn& action) {
   if (!is_up_[action.gpu]) Fail("swap-in on a GPU that is down");
   for (auto& [place, image] : images_) {
-    if (place.first != action.instance || shape_.keeps_replicas) continue;
+    if (place.first != action.instance || keeps_replicas_) continue;
     const bool is_source = action.source == place.second && image.state == Image::kPresent;
     if (!is_source) Fail("swap-in of an image that is somewhere");
     image.state = Image::kLeaving;

@@ -105,6 +105,7 @@ class SchedulerWorld {
 
   const Shape shape_;
   Choose choose_;
+  const bool keeps_replicas_;  // where instances are not bound
   Scheduler scheduler_;
   TimePoint now_{};
   std::vector<InstanceId> instances_;

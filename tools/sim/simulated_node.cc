@@ -83,6 +83,7 @@ void SimulatedNode::AddFunction(std::size_t function, TimePoint now) {
   added.instance = InstanceOf(function);
   added.function = id;
   added.keeps_replicas = setting_.keeps_replicas;
+  added.is_constant = true;
   Tell(added, now);
   const ModelProfile& model = ModelOf(function);
   const Bytes bytes = setting_.system.is_native ? model.native_footprint : model.footprint;

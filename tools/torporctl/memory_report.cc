@@ -29,17 +29,20 @@ std::string MemoryTable(const v1::NodeMemory& memory) {
                    {"FUNCTION"},
                    {"USED", Align::kRight},
                    {"CACHED", Align::kRight},
+                   {"REPLICAS", Align::kRight},
                    {"FREE", Align::kRight},
                    {"FRAGMENTED", Align::kRight},
                    {"POOL", Align::kRight}});
   for (const v1::GpuMemory& gpu : memory.gpus()) {
     table.AddRow({std::to_string(gpu.gpu()), "(all)", HumanBytes(gpu.memory().used_bytes()),
-                  HumanBytes(gpu.memory().cached_bytes()), HumanBytes(gpu.free_bytes()),
-                  HumanBytes(gpu.fragmented_bytes()), HumanBytes(gpu.pool_bytes())});
+                  HumanBytes(gpu.memory().cached_bytes()), HumanBytes(gpu.memory().replica_bytes()),
+                  HumanBytes(gpu.free_bytes()), HumanBytes(gpu.fragmented_bytes()),
+                  HumanBytes(gpu.pool_bytes())});
     for (const v1::FunctionMemory& function : gpu.functions()) {
       table.AddRow({std::to_string(gpu.gpu()), function.name(),
                     HumanBytes(function.memory().used_bytes()),
-                    HumanBytes(function.memory().cached_bytes()), "", "", ""});
+                    HumanBytes(function.memory().cached_bytes()),
+                    HumanBytes(function.memory().replica_bytes()), "", "", ""});
     }
   }
   return fmt::format("images  {} of host memory\n\n", HumanBytes(memory.host_image_bytes())) +
@@ -53,13 +56,15 @@ std::string MemoryJson(const v1::NodeMemory& memory) {
     for (const v1::FunctionMemory& function : gpu.functions()) {
       functions.push_back({{"name", function.name()},
                            {"used_bytes", function.memory().used_bytes()},
-                           {"cached_bytes", function.memory().cached_bytes()}});
+                           {"cached_bytes", function.memory().cached_bytes()},
+                           {"replica_bytes", function.memory().replica_bytes()}});
     }
     gpus.push_back({{"gpu", gpu.gpu()},
                     {"state", gpu.state()},
                     {"pool_bytes", gpu.pool_bytes()},
                     {"used_bytes", gpu.memory().used_bytes()},
                     {"cached_bytes", gpu.memory().cached_bytes()},
+                    {"replica_bytes", gpu.memory().replica_bytes()},
                     {"free_bytes", gpu.free_bytes()},
                     {"fragmented_bytes", gpu.fragmented_bytes()},
                     {"functions", std::move(functions)}});

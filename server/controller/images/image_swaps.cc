@@ -36,14 +36,20 @@ void ImageSwaps::AddStep(const SessionPtr& session, GpuIndex gpu, const OnDone& 
   });
 }
 
-void ImageSwaps::SwapIn(const SessionPtr& session, GpuIndex gpu, const OnDone& then) {
-  AddStep(session, gpu, then, [this, session, gpu, then](const StepQueue::Finish& finish) {
-    SwapInNow(session, gpu, then, finish);
+void ImageSwaps::SwapIn(const SessionPtr& session, GpuIndex gpu, const OnDone& then,
+                        std::optional<GpuIndex> source) {
+  AddStep(session, gpu, then, [this, session, gpu, source, then](const StepQueue::Finish& finish) {
+    SwapInNow(session, gpu, source, then, finish);
   });
 }
 
-void ImageSwaps::SwapInNow(const SessionPtr& session, GpuIndex gpu, const OnDone& then,
-                           const StepQueue::Finish& finish) {
+bool ImageSwaps::IsNeededOn(const ClientSession& session, GpuIndex gpu) const {
+  const bool is_used = !session.is_lost || session.shared.is_open();
+  return session.is_announced && is_used && !session.image.IsOn(gpu);
+}
+
+void ImageSwaps::SwapInNow(const SessionPtr& session, GpuIndex gpu, std::optional<GpuIndex> source,
+                           const OnDone& then, const StepQueue::Finish& finish) {
   ImageState& image = session->image;
   // Openers of the image's memory cannot tell on which copies their work depends.
   if (image.IsOn(gpu) && image.is_arriving() && !sessions_.PeersOf(*session).empty()) {
@@ -52,42 +58,62 @@ void ImageSwaps::SwapInNow(const SessionPtr& session, GpuIndex gpu, const OnDone
       finish();
     });
   }
-  const bool is_used = !session->is_lost || session->shared.is_open();
-  const bool is_needed = session->is_announced && is_used && !image.IsOn(gpu);
-  if (!is_needed) {
+  if (!IsNeededOn(*session, gpu)) {
     then({});
     return finish();
   }
-  v1::DaemonMessage message = SwapInMessage(*session);
-  image.BeginArrival(gpu);
-  executors_.Run(gpu, std::move(message),
-                 [this, session, gpu, then, finish](const OperationResult& result) {
-                   if (!result.status.ok()) {
-                     EndArrival(*session);
-                     then(result);
-                     return finish();
-                   }
-                   session->image.Land(gpu);
-                   peers_.Share(session, [result, then, finish](const absl::Status& status) {
-                     OperationResult shared = result;
-                     shared.status = status;
-                     then(shared);
-                     finish();
-                   });
-                 });
+  const std::uint64_t epoch = executors_.At(gpu).epoch();
+  const auto bring = [=, this](std::optional<GpuIndex> ready) {
+    // The executor may have died meanwhile, or the session have lost its state with another one.
+    const bool is_same = executors_.At(gpu).epoch() == epoch;
+    if (is_same && IsNeededOn(*session, gpu)) return Bring(session, gpu, ready, then, finish);
+    then(is_same ? OperationResult() : OperationResult::Lost());
+    finish();
+  };
+  LeaveOthers(session, gpu, [=, this] {
+    // Of the swap-in before, in case that its end is not known yet.
+    ReleaseSource(session,
+                  [=, this](const OperationResult&) { PrepareSource(session, source, bring); });
+  });
 }
 
-v1::DaemonMessage ImageSwaps::SwapInMessage(ClientSession& session) const {
+void ImageSwaps::Bring(const SessionPtr& session, GpuIndex gpu, std::optional<GpuIndex> source,
+                       const OnDone& then, const StepQueue::Finish& finish) {
+  session->image.SetSource(source);
+  v1::DaemonMessage message = SwapInMessage(*session, gpu, source);
+  session->image.BeginArrival(gpu);
+  executors_.Run(gpu, std::move(message), [=, this](const OperationResult& result) {
+    if (!result.status.ok()) {
+      EndArrival(*session);
+      if (!result.is_executor_lost && session->image.HasReplicaOn(gpu)) {
+        return BringAnew(session, gpu, source, then, finish);
+      }
+      session->image.SetSource(std::nullopt);
+      then(result);
+      return finish();
+    }
+    session->image.Land(gpu);
+    peers_.Share(session, [result, then, finish](const absl::Status& status) {
+      OperationResult shared = result;
+      shared.status = status;
+      then(shared);
+      finish();
+    });
+  });
+}
+
+v1::DaemonMessage ImageSwaps::SwapInMessage(ClientSession& session, GpuIndex gpu,
+                                            std::optional<GpuIndex> source) const {
   v1::DaemonMessage message;
   auto& what = *message.mutable_swap_in();
   what.set_session_id(session.id.value);
   session.learning.Plan(*session.memory.device, *what.mutable_live());
-  if (session.image.is_source_only()) {
-    const GpuExecutor& source = executors_.At(*session.image.source());
-    what.set_source_socket_path(source.registration().peer_socket_path());
+  if (source) {
+    what.set_source_socket_path(executors_.At(*source).registration().peer_socket_path());
   }
   // Work of peers cannot tell which copies to wait for.
   what.set_is_whole(!sessions_.PeersOf(session).empty());
+  what.set_refreshes(session.image.HasReplicaOn(gpu));
   return message;
 }
 
@@ -112,7 +138,21 @@ void ImageSwaps::EndArrival(ClientSession& session) {
 
 void ImageSwaps::SwapOut(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason,
                          const OnDone& then) {
+  // Other steps of the session need not wait for the copies from a replica.
+  if (IsDrop(reason) && session->image.source() == gpu && session->image.is_arriving()) {
+    const std::uint64_t epoch = executors_.At(gpu).epoch();
+    return session->image.AfterArrival([=, this] {
+      if (executors_.At(gpu).epoch() != epoch) return then(OperationResult::Lost());
+      SwapOut(session, gpu, reason, then);
+    });
+  }
   AddStep(session, gpu, then, [this, session, gpu, reason, then](const StepQueue::Finish& finish) {
+    if (session->is_announced && session->image.HasReplicaOn(gpu) && IsDrop(reason)) {
+      return DropReplica(session, gpu, [then, finish](const OperationResult& result) {
+        then(result);
+        finish();
+      });
+    }
     if (!session->is_announced || !session->image.IsOn(gpu)) {
       then({});
       return finish();

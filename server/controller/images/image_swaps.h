@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "server/controller/images/peer_access.h"
 #include "server/controller/model/executor_table.h"
@@ -32,14 +33,20 @@ class ImageSwaps {
 
   // Brings the image to `gpu` and lets peers reach it. Returns OK without an operation if the image
   // is on `gpu` already or the session is closed or lost; Lost if the present executor of `gpu`
-  // dies.
-  void SwapIn(const SessionPtr& session, GpuIndex gpu, const OnDone& then);
+  // dies. An image on another GPU is written back and stays there as a replica, which a later
+  // swap-in there only brings up to date; images that other sessions may change leave instead. The
+  // bytes come from a replica on `source`, if there is one, else from the host.
+  void SwapIn(const SessionPtr& session, GpuIndex gpu, const OnDone& then,
+              std::optional<GpuIndex> source = std::nullopt);
   // Does SwapIn for the session and all its peers, each to its own GPU of `lease`.
   void SwapInWithPeers(const SessionPtr& session, const InstanceLease& lease, const Task& then);
   // Writes changes made on `gpu` back: all, or a small part for kIdle (has_more of the result tells
-  // whether changes are left). The image leaves the GPU if `reason` is kEviction or kMove. OK
-  // without an operation if the image is not on `gpu`.
+  // whether changes are left). The image leaves the GPU if `reason` is kEviction or kMove, and so
+  // does a replica, after the last copy from there. OK without an operation if `gpu` has neither.
   void SwapOut(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason, const OnDone& then);
+
+  // Drops all replicas: other sessions are about to reach the image.
+  void DropReplicas(const SessionPtr& session);
 
   // Adds a step for the present executor of `gpu`. If a successor has started before the step
   // begins, drops the step and calls `then` with Lost.
@@ -52,6 +59,9 @@ class ImageSwaps {
   void Leave(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason, const OnDone& then,
              const StepQueue::Finish& finish);
 
+  // Lets the GPU of the last swap-in let go of the source's memory; all has arrived.
+  void ReleaseSource(const SessionPtr& session, const OnDone& then);
+
   // No copy to a GPU is under way any more: posts waiting tasks to the loop.
   void EndArrival(ClientSession& session);
 
@@ -61,11 +71,35 @@ class ImageSwaps {
   SessionPtr UnsavedSessionOf(const Shard& shard, GpuIndex gpu) const;
 
  private:
-  void SwapInNow(const SessionPtr& session, GpuIndex gpu, const OnDone& then,
-                 const StepQueue::Finish& finish);
-  v1::DaemonMessage SwapInMessage(ClientSession& session) const;
+  void SwapInNow(const SessionPtr& session, GpuIndex gpu, std::optional<GpuIndex> source,
+                 const OnDone& then, const StepQueue::Finish& finish);
+  // Whether the session is open and has use for its image on `gpu`, where it is not.
+  bool IsNeededOn(const ClientSession& session, GpuIndex gpu) const;
+  // The rest of a swap-in, with the image on no GPU.
+  void Bring(const SessionPtr& session, GpuIndex gpu, std::optional<GpuIndex> source,
+             const OnDone& then, const StepQueue::Finish& finish);
+  // After a replica on `gpu` could not be brought up to date: from its beginning.
+  void BringAnew(const SessionPtr& session, GpuIndex gpu, std::optional<GpuIndex> source,
+                 const OnDone& then, const StepQueue::Finish& finish);
+  v1::DaemonMessage SwapInMessage(ClientSession& session, GpuIndex gpu,
+                                  std::optional<GpuIndex> source) const;
   v1::DaemonMessage SwapOutMessage(const ClientSession& session, WriteBackReason reason,
                                    bool drop) const;
+
+  // --- image_replicas.cc; all are parts of steps ---
+  bool MayBeReplica(const ClientSession& session) const;
+  // The image is to run on `gpu`: elsewhere, only replicas may be left.
+  void LeaveOthers(const SessionPtr& session, GpuIndex gpu, const Task& then);
+  void MakeReplica(const SessionPtr& session, const Task& then);
+  void DropOthers(const SessionPtr& session, GpuIndex gpu, const Task& then);
+  // After a failure waits until the executor, which is ending, has gone.
+  void AwaitEnd(GpuIndex gpu, const OperationResult& outcome, const Task& then);
+  // Brings a replica up to date, so that the image can be copied from there. Calls `then` without
+  // the source if that is impossible.
+  void PrepareSource(const SessionPtr& session, std::optional<GpuIndex> source,
+                     const std::function<void(std::optional<GpuIndex>)>& then);
+  void DropReplica(const SessionPtr& session, GpuIndex gpu, const OnDone& then);
+  void DropReplicaNow(const SessionPtr& session, GpuIndex gpu, const OnDone& then);
 
   ExecutorTable& executors_;
   const InstanceTable& instances_;

@@ -47,6 +47,12 @@ void ShardSwaps::Apply(const scheduler::SwapIn& action) {
     for (const SessionPtr& session : sessions) swaps_.SwapIn(session, action.gpu, one_done);
     return join.Done();
   }
+  if (action.keeps_source) {
+    for (const SessionPtr& session : sessions) {
+      moves_.Copy(session, *action.source, action.gpu, one_done);
+    }
+    return join.Done();
+  }
   ++totals_.swaps_out;
   telemetry_.OnEviction(instance.config.name, *action.source, EvictionReason::kMove);
   const GpuExecutor::OnDone one_left =

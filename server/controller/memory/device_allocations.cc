@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "server/controller/memory/memory_reply.h"
 #include "server/controller/model/cuda_errors.h"
 #include "server/controller/model/extents.h"
+#include "server/controller/model/join.h"
 
 namespace torpor::server {
 namespace {
@@ -99,15 +101,16 @@ void DeviceAllocations::Grow(const Allocation& what) {
 
 void DeviceAllocations::GrowNow(const Allocation& what, const StepQueue::Finish& finish_step) {
   const SessionPtr& session = what.session;
-  const auto succeed = [what, finish_step] {
-    SendMemoryReply(*what.session, what.request, kCudaSuccess, "",
-                    what.session->memory.device_base + what.block.offset);
-    what.finish();
-    finish_step();
+  const auto succeed = [this, what, finish_step] {
+    GrowReplicas(*what.session, what.block, [what, finish_step] {
+      SendMemoryReply(*what.session, what.request, kCudaSuccess, "",
+                      what.session->memory.device_base + what.block.offset);
+      what.finish();
+      finish_step();
+    });
   };
-  // The scheduler has set no memory aside where an image leaves.
-  const bool is_here = session->image.gpu() && !session->image.is_source_only();
-  if (!is_here || !session->is_announced) return succeed();
+  session->image.NoteReplicasBehind();
+  if (!session->image.gpu() || !session->is_announced) return succeed();
   const auto fail = [this, what, finish_step](const absl::Status& status) {
     UndoMalloc(what, 0, std::string(status.message()));
     finish_step();
@@ -123,6 +126,28 @@ void DeviceAllocations::GrowNow(const Allocation& what, const StepQueue::Finish&
                      status.ok() ? succeed() : fail(status);
                    });
                  });
+}
+
+void DeviceAllocations::GrowReplicas(const ClientSession& session, memory::Block block,
+                                     const TaskLoop::Task& then) {
+  Join join([then](const absl::Status&) { then(); });
+  const std::set<GpuIndex> gpus =
+      session.is_announced ? session.image.replicas() : std::set<GpuIndex>();
+  for (const GpuIndex gpu : gpus) {
+    v1::DaemonMessage message;
+    message.mutable_grow()->set_session_id(session.id.value);
+    message.mutable_grow()->set_is_replica(true);
+    SetExtent(*message.mutable_grow()->mutable_extent(), block);
+    join.Add();
+    executors_.Run(gpu, std::move(message), [gpu, join](const OperationResult& result) {
+      // The next lease there tries again, if need be with another place for all of the image.
+      if (!result.status_unless_lost().ok()) {
+        spdlog::warn("GPU {}: a replica does not grow: {}", gpu.value, result.status.ToString());
+      }
+      join.Done();
+    });
+  }
+  join.Done();
 }
 
 void DeviceAllocations::UndoMalloc(const Allocation& what, Bytes uncharged,
@@ -166,7 +191,7 @@ void DeviceAllocations::FreeNow(const SessionPtr& session, Bytes offset,
     if (chunks > 0) events_.Feed(scheduler::ImageShrunk{instances_.ShardOf(*session), chunks});
     DiscardImage(session, *block, emptied, [then] { then(true); });
   };
-  if (!session->image.gpu()) return done();
+  session->image.NoteReplicasBehind();
   Shrink(session, *block, done);
 }
 
@@ -176,17 +201,28 @@ void DeviceAllocations::Shrink(const SessionPtr& session, memory::Block block,
   message.mutable_shrink()->set_session_id(session->id.value);
   SetExtent(*message.mutable_shrink()->mutable_extent(), block);
   SetLive(*message.mutable_shrink()->mutable_live(), *session->memory.device);
-  peers_.Withdraw(session, PeerAccess::Keep::kLive, [this, session, message, then] {
-    if (!session->image.gpu()) return then();  // the executor has died meanwhile
-    executors_.Run(*session->image.gpu(), message,
-                   [this, session, then](const OperationResult& result) {
-                     // Room wrongly believed free would make later swaps fail.
-                     if (!result.status_unless_lost().ok()) {
-                       executors_.Kill(*session->image.gpu(), result.status.ToString());
-                     }
-                     then();
-                   });
+  // The operation on the image's GPU waits for all copies from replicas.
+  const auto shrink_replicas = [this, session, message, then] {
+    ShrinkOn(session->image.replicas(), message, then);
+  };
+  peers_.Withdraw(session, PeerAccess::Keep::kLive, [this, session, message, shrink_replicas] {
+    const std::optional<GpuIndex> gpu = session->image.gpu();
+    ShrinkOn(gpu ? std::set{*gpu} : std::set<GpuIndex>(), message, shrink_replicas);
   });
+}
+
+void DeviceAllocations::ShrinkOn(const std::set<GpuIndex>& gpus, const v1::DaemonMessage& message,
+                                 const TaskLoop::Task& then) {
+  Join join([then](const absl::Status&) { then(); });
+  for (const GpuIndex gpu : gpus) {
+    join.Add();
+    executors_.Run(gpu, message, [this, gpu, join](const OperationResult& result) {
+      // Room wrongly believed free would make later swaps fail.
+      if (!result.status_unless_lost().ok()) executors_.Kill(gpu, result.status.ToString());
+      join.Done();
+    });
+  }
+  join.Done();
 }
 
 void DeviceAllocations::DiscardImage(const SessionPtr& session, memory::Block block,

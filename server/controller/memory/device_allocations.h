@@ -58,7 +58,12 @@ class DeviceAllocations {
   void GrowNow(const Allocation& what, const StepQueue::Finish& finish_step);
   // `uncharged`: bytes of new chunks not set aside by the scheduler.
   void UndoMalloc(const Allocation& what, Bytes uncharged, const std::string& message);
+  // Adds the new block where the scheduler has set memory aside for it beside the image's GPU.
+  void GrowReplicas(const ClientSession& session, memory::Block block, const TaskLoop::Task& then);
+  // Gives the block's memory back on all GPUs that hold some.
   void Shrink(const SessionPtr& session, memory::Block block, const TaskLoop::Task& then);
+  void ShrinkOn(const std::set<GpuIndex>& gpus, const v1::DaemonMessage& message,
+                const TaskLoop::Task& then);
   // `emptied`: chunks of the image emptied by freeing `block`.
   void DiscardImage(const SessionPtr& session, memory::Block block, memory::Block emptied,
                     const TaskLoop::Task& then);

@@ -19,7 +19,10 @@ void SharedAllocations::Share(const SessionPtr& session, const wire::ShareMemory
                                {}});
     return;
   }
-  instances_.Of(*session).is_sharing = true;
+  FunctionInstance& instance = instances_.Of(*session);
+  if (!std::exchange(instance.is_sharing, true)) {
+    for (const SessionPtr& sharing : sessions_.Of(instance)) swaps_.DropReplicas(sharing);
+  }
   session->link->Send(
       wire::ShareMemoryReply{call.request_id, kCudaSuccess, "", session->shared.Share(offset)});
 }

@@ -4,11 +4,7 @@
 
 namespace torpor::server {
 
-void ImageState::SettleResidency() {
-  residency_ = !gpu_              ? Residency::kHost
-               : is_source_only() ? Residency::kSource
-                                  : Residency::kResident;
-}
+void ImageState::SettleResidency() { residency_ = gpu_ ? Residency::kResident : Residency::kHost; }
 
 void ImageState::EndLeaving(bool is_dropped) {
   if (is_dropped) gpu_.reset();
@@ -17,17 +13,22 @@ void ImageState::EndLeaving(bool is_dropped) {
 
 void ImageState::Forget() {
   gpu_.reset();
+  replicas_.clear();
+  behind_.clear();
+  source_.reset();
   SettleResidency();
 }
 
-void ImageState::BecomeSource(GpuIndex gpu) {
-  source_ = gpu;
-  if (!is_leaving()) SettleResidency();
+void ImageState::BecomeReplica() {
+  replicas_.insert(*gpu_);
+  gpu_.reset();
+  SettleResidency();
 }
 
-void ImageState::ForgetSource() {
-  source_.reset();
-  if (!is_leaving()) SettleResidency();
+void ImageState::ForgetReplica(GpuIndex gpu) {
+  replicas_.erase(gpu);
+  behind_.erase(gpu);
+  if (source_ == gpu) source_.reset();
 }
 
 void ImageState::BeginArrival(GpuIndex gpu) {
@@ -38,6 +39,8 @@ void ImageState::BeginArrival(GpuIndex gpu) {
 
 void ImageState::Land(GpuIndex gpu) {
   gpu_ = gpu;
+  replicas_.erase(gpu);
+  behind_.erase(gpu);
   SettleResidency();
 }
 
@@ -49,12 +52,12 @@ std::vector<ImageState::Task> ImageState::EndArrival() {
 bool ImageState::LoseExecutor(GpuIndex gpu) {
   file_holders_.erase(gpu);
   peer_holders_.erase(gpu);
-  const bool was_source = source_ == gpu;
-  const bool was_here = gpu_ == gpu;
-  if (was_source) source_.reset();
-  if (was_here) gpu_.reset();
-  if (was_here || !is_leaving()) SettleResidency();
-  return was_here && !was_source;
+  replicas_.erase(gpu);
+  behind_.erase(gpu);
+  if (gpu_ != gpu) return false;
+  gpu_.reset();
+  SettleResidency();
+  return true;
 }
 
 void ImageState::NoteLease(LeaseId lease, bool is_explicit) {
@@ -62,6 +65,7 @@ void ImageState::NoteLease(LeaseId lease, bool is_explicit) {
   // A function that loads its model in its first request must not have to do so again.
   if (!is_explicit || !was_saved) unsaved_lease_ = lease;
   changes_ = was_saved ? Changes::kChangedAgain : Changes::kNeverSaved;
+  NoteReplicasBehind();
 }
 
 void ImageState::NoteSaved(LeaseId unsaved_before) {

@@ -9,22 +9,22 @@
 
 namespace torpor::server {
 
-// State of one session's image: resident GPU, source, arrival, executors with access, and changes
-// missing from the host's copy. Pure bookkeeping, without messages; on the controller's thread.
+// State of one session's image: the GPU where it is current, replicas, source, arrival, executors
+// with access, and changes missing from the host's copy. Pure bookkeeping, without messages; on the
+// controller's thread.
 class ImageState {
  public:
   using Task = std::function<void()>;
 
   enum class Residency {
-    kHost,      // on no GPU
-    kSource,    // a GPU holds a copy equal to the host's, only to be copied from
-    kResident,  // on a GPU; an earlier GPU's copy may still be the source
+    kHost,      // on no GPU, except for replicas
+    kResident,  // on a GPU
     kLeaving,   // on a GPU, and about to be dropped there
   };
 
   // --- Where it is ---
   Residency residency() const { return residency_; }
-  // The GPU that holds the image; unset in kHost only.
+  // The GPU that holds the image and perhaps changes that the host's lacks; unset in kHost only.
   std::optional<GpuIndex> gpu() const { return gpu_; }
   bool IsOn(GpuIndex gpu) const { return gpu_ == gpu; }
   // Whether other GPUs may map the image.
@@ -36,15 +36,29 @@ class ImageState {
   // The session ends: nothing of the image is on a GPU.
   void Forget();
 
-  // --- A copy from which another GPU's swap-in copies ---
+  // --- Replicas: copies on GPUs without any change that the host's lacks ---
+  // A replica has the host's bytes of the time when it was last in step, and so is behind once a
+  // lease elsewhere may have changed the image.
+  const std::set<GpuIndex>& replicas() const { return replicas_; }
+  bool HasReplicaOn(GpuIndex gpu) const { return replicas_.count(gpu) > 0; }
+  bool IsReplicaBehind(GpuIndex gpu) const { return behind_.count(gpu) > 0; }
+  // The changes on the image's GPU are in the host's: what is there is a replica, in step.
+  void BecomeReplica();
+  void NoteReplicaInStep(GpuIndex gpu) { behind_.erase(gpu); }
+  // The image changes, or allocations come or go.
+  void NoteReplicasBehind() { behind_ = replicas_; }
+  // The replica was dropped.
+  void ForgetReplica(GpuIndex gpu);
+
+  // --- The replica from which the last swap-in copies, or has copied: lost or not, the GPU of the
+  // swap-in must let go of the memory ---
   std::optional<GpuIndex> source() const { return source_; }
-  // Whether the source is the only GPU copy: it does not grow.
-  bool is_source_only() const { return source_ && source_ == gpu_; }
-  void BecomeSource(GpuIndex gpu);
-  void ForgetSource();
+  void SetSource(std::optional<GpuIndex> gpu) { source_ = gpu; }
 
   // --- Arrival: from the start of a swap-in until its last copy is done ---
   bool is_arriving() const { return is_arriving_; }
+  // The GPU of the last swap-in.
+  std::optional<GpuIndex> arrives_at() const { return arrives_at_; }
   // Whether the last swap-in went to `gpu`.
   bool ArrivedLastAt(GpuIndex gpu) const { return arrives_at_ == gpu; }
   void BeginArrival(GpuIndex gpu);
@@ -66,12 +80,13 @@ class ImageState {
   bool RemovePeerHolder(GpuIndex gpu) { return peer_holders_.erase(gpu) > 0; }
   void RemoveAllPeerHolders() { peer_holders_.clear(); }
 
-  // The executor of `gpu` has died. Returns whether the resident image was lost; a lost source is
-  // no loss, as the host's image is equal.
+  // The executor of `gpu` has died. Returns whether the resident image was lost; a lost replica is
+  // no loss.
   bool LoseExecutor(GpuIndex gpu);
 
   // --- Changes that the host's image lacks ---
-  // The image may change under `lease`, by its session or by an opener of its memory.
+  // The image may change under `lease`, by its session or by an opener of its memory: replicas are
+  // behind.
   void NoteLease(LeaseId lease, bool is_explicit);
   // All changes of leases up to `unsaved_before`, as unsaved_lease() was then, have been written
   // back.
@@ -90,6 +105,8 @@ class ImageState {
 
   Residency residency_ = Residency::kHost;
   std::optional<GpuIndex> gpu_;
+  std::set<GpuIndex> replicas_;  // never gpu_
+  std::set<GpuIndex> behind_;    // of them
   std::optional<GpuIndex> source_;
   bool is_arriving_ = false;
   std::optional<GpuIndex> arrives_at_;

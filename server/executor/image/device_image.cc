@@ -69,6 +69,20 @@ absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapA
   return copied;
 }
 
+absl::Status DeviceImage::ForgetStale() {
+  if (unsaved_from_.load() < kAll) {
+    return absl::FailedPreconditionError("the image has changes of its own");
+  }
+  TORPOR_RETURN_IF_ERROR(ReleaseSource());
+  is_source_ = false;
+  memory::ExtentSet kept = resident();
+  // Others may have written to exported memory.
+  const memory::ExtentSet stale = is_exported_ ? kept : blocks_.Stale(kept);
+  for (const memory::Extent& extent : stale.extents()) kept.Remove(extent);
+  SetResident(std::move(kept));
+  return absl::OkStatus();
+}
+
 std::vector<memory::SwapGroup> DeviceImage::GroupsOf(
     const std::vector<memory::SwapAllocation>& live,
     const memory::ExtentSet& resident_before) const {
@@ -383,6 +397,7 @@ void DeviceImage::Undo(const std::vector<memory::Extent>& fresh) {
 
 absl::Status DeviceImage::Bring(memory::Extent extent, CUstream stream, ArrivedBytes& arrived) {
   Bytes cleared_to = extent.begin;
+  blocks_.OnArriving(extent);
   for (const memory::Extent& written : blocks_.Written(extent)) {
     TORPOR_RETURN_IF_ERROR(Clear({cleared_to, written.begin}, stream));
     const CUdeviceptr source = source_ ? source_->Reach(written) : 0;

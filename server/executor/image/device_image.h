@@ -86,6 +86,10 @@ class DeviceImage {
   // image is resident on another GPU and imported here.
   absl::StatusOr<ArrivedBytes> SwapIn(const std::vector<memory::SwapAllocation>& live,
                                       const ArrivalSteps& steps = {}, ChunkOwner* source = nullptr);
+  // Call before SwapIn of an image that another GPU has had since it was last in step here: parts
+  // that have changed in the host image count as missing from now on. FailedPrecondition if the GPU
+  // has changes that were not written back.
+  absl::Status ForgetStale();
   // Waits for the copies and unmaps the source's memory.
   absl::Status ReleaseSource();
   // Bytes and extents that a write-back has copied.

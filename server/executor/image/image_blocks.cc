@@ -57,11 +57,44 @@ absl::StatusOr<memory::WriteBackPlan> ImageBlocks::PlanWriteBack(const memory::E
   TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> hashes,
                           hasher_.Hash(RunsOf(blocks, backing_), stream));
   for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i].hash = hashes[i];
-  return memory::PlanWriteBack(resident, blocks, hasher_.zero_hash(), states_);
+  memory::WriteBackPlan plan =
+      memory::PlanWriteBack(resident, blocks, hasher_.zero_hash(), states_);
+  // The hash of a block to be copied is unknown until OnWrittenBack.
+  for (const memory::HashedBlock& block : blocks) NoteHeld(block.block);
+  return plan;
 }
 
 void ImageBlocks::OnWrittenBack(const memory::WriteBackPlan& plan) {
-  for (const memory::HashedBlock& block : plan.stale) states_.SetInStep(block.block, block.hash);
+  for (const memory::HashedBlock& block : plan.stale) {
+    states_.SetInStep(block.block, block.hash);
+    NoteHeld(block.block);
+  }
+}
+
+void ImageBlocks::NoteHeld(std::size_t block) {
+  if (block >= held_.size()) held_.resize(block + 1, memory::BlockStates::kNoContent);
+  held_[block] = states_.content(block).value_or(memory::BlockStates::kNoContent);
+}
+
+void ImageBlocks::OnArriving(memory::Extent extent) {
+  for (std::size_t i = extent.begin / wire::kImageBlockBytes;
+       i * wire::kImageBlockBytes < extent.end; ++i) {
+    NoteHeld(i);
+  }
+}
+
+memory::ExtentSet ImageBlocks::Stale(const memory::ExtentSet& resident) const {
+  memory::ExtentSet stale;
+  for (const memory::HashedBlock& each : BlocksOf(resident.extents())) {
+    const std::uint64_t held =
+        each.block < held_.size() ? held_[each.block] : memory::BlockStates::kNoContent;
+    if (states_.content(each.block) == held) continue;
+    const Bytes begin = each.block * wire::kImageBlockBytes;
+    for (const memory::Extent& part : resident.Within({begin, begin + wire::kImageBlockBytes})) {
+      stale.Add(part);
+    }
+  }
+  return stale;
 }
 
 std::vector<memory::Extent> ImageBlocks::Written(memory::Extent extent) const {

@@ -15,7 +15,8 @@ namespace torpor::executor {
 
 // Block by block, whether a session's host image equals this GPU's memory, and which blocks were
 // never written; all executors share the second part. Extents are bytes from the begin of the
-// session's range. Forget comes from the thread that swaps, OnUpload from the thread that executes
+// session's range. Also, which host bytes this GPU has got: another GPU may have changed the host
+// image since. Forget comes from the thread that swaps, OnUpload from the thread that executes
 // commands, at any time; all other calls from one thread at a time.
 class ImageBlocks {
  public:
@@ -29,6 +30,13 @@ class ImageBlocks {
   // Notes that the plan's copies have arrived.
   void OnWrittenBack(const memory::WriteBackPlan& plan);
 
+  // Notes that the host's bytes of the extent are about to be copied to the GPU, with all other
+  // live bytes of blocks not in step.
+  void OnArriving(memory::Extent extent);
+  // Returns the parts of `resident` in blocks whose host bytes have changed, as far as known, since
+  // they came to this GPU or were written back from there.
+  memory::ExtentSet Stale(const memory::ExtentSet& resident) const;
+
   // Notes that the client's bytes are about to be copied to the extent.
   void OnUpload(memory::Extent extent) { states_.NoteUpload(extent); }
   // Forgets hashes: other memory than the hashed memory backs the extent now.
@@ -40,10 +48,15 @@ class ImageBlocks {
   std::vector<memory::Extent> Written(memory::Extent extent) const;
 
  private:
+  // Notes that the GPU has the block's host bytes as they are now.
+  void NoteHeld(std::size_t block);
+
   const SharedMapping mapping_;
   memory::BlockStates states_;
   const ImageBacking& backing_;
   BlockHasher& hasher_;
+  // What host bytes the GPU has: BlockStates::content of each block, at the time.
+  std::vector<std::uint64_t> held_;
 };
 
 }  // namespace torpor::executor

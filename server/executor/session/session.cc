@@ -32,11 +32,12 @@ absl::Status Session::CheckNoLease(const char* operation) const {
 }
 
 absl::StatusOr<ArrivedBytes> Session::SwapIn(const std::vector<memory::SwapAllocation>& live,
-                                             bool is_whole, ChunkOwner* source) {
+                                             bool is_whole, ChunkOwner* source, bool refreshes) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-in"));
   const TimePoint start = SteadyClock().Now();
   MutexLock lock(&run_mutex_);
   DeviceImage& image = memory_->image();
+  if (refreshes) TORPOR_RETURN_IF_ERROR(image.ForgetStale());
   DeviceImage::ArrivalSteps steps;
   steps.enqueue_last =
       [&, before = image.resident()](CUstream stream)
@@ -109,8 +110,10 @@ absl::Status Session::MapPeer(const memory::ExtentSet& live, ChunkOwner& owner) 
   return memory_->image().MapPeer(live, owner);
 }
 
-absl::Status Session::Grow(memory::Extent extent, CUstream stream) {
-  return memory_->image().Grow(extent, stream);
+absl::Status Session::Grow(memory::Extent extent, CUstream stream, bool is_replica) {
+  TORPOR_RETURN_IF_ERROR(memory_->image().Grow(extent, stream));
+  if (is_replica) memory_->image().ForgetChanges();
+  return absl::OkStatus();
 }
 
 absl::Status Session::Shrink(memory::Extent extent, const memory::ExtentSet& live) {

@@ -84,14 +84,17 @@ class Session {
   // torpord's operations. FailedPrecondition if the state of the lease does not allow the
   // operation. Brings the image to the GPU in the order of `live`; copies may still be in flight on
   // return, unless `is_whole`. If the session had nothing on the GPU, a failed swap-in leaves
-  // nothing there. For `source` and the result see DeviceImage::SwapIn.
+  // nothing there. For `source` and the result see DeviceImage::SwapIn. `refreshes`: of an older
+  // copy on the GPU, parts that the host image has otherwise by now come anew.
   absl::StatusOr<ArrivedBytes> SwapIn(const std::vector<memory::SwapAllocation>& live,
-                                      bool is_whole, ChunkOwner* source = nullptr);
+                                      bool is_whole, ChunkOwner* source = nullptr,
+                                      bool refreshes = false);
   absl::Status ReleaseSource() { return memory_->image().ReleaseSource(); }
   absl::StatusOr<SwappedOut> SwapOut(const SwapOutOptions& options, CUstream stream,
                                      MemoryFindings& findings);
   absl::Status MapPeer(const memory::ExtentSet& live, ChunkOwner& owner);
-  absl::Status Grow(memory::Extent extent, CUstream stream);
+  // `is_replica`: the new memory counts as no change.
+  absl::Status Grow(memory::Extent extent, CUstream stream, bool is_replica = false);
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
   // Prepares for host memory of the image to leave the file. Waits until all work is done;
   // DeadlineExceeded otherwise.

@@ -121,7 +121,8 @@ void ControllerHarness::Answer(Executor& executor, const v1::DaemonMessage& oper
     executor.leases.erase(operation.close_session().session_id());
   } else if (operation.has_swap_in() && status.ok()) {
     EXPECT_TRUE(executor.sessions.count(operation.swap_in().session_id()));
-    EXPECT_TRUE(executor.resident.insert(operation.swap_in().session_id()).second);
+    const bool is_new = executor.resident.insert(operation.swap_in().session_id()).second;
+    EXPECT_NE(is_new, operation.swap_in().refreshes());
     const bool has_source = !operation.swap_in().source_socket_path().empty();
     if (has_source) executor.sourced.insert(operation.swap_in().session_id());
   } else if (operation.has_swap_out()) {

@@ -1,6 +1,6 @@
 #include "tests/server/controller/controller_harness.h"
 
-// Images that come from another GPU's copy.
+// Images that come from another GPU's copy, which leaves.
 namespace torpor::server {
 namespace {
 
@@ -8,7 +8,9 @@ namespace {
 class ControllerMoves : public ControllerHarness {
  protected:
   explicit ControllerMoves(const std::string& function = "a")
-      : ControllerHarness(2), function_(function) {
+      : ControllerHarness(2, AddressMode::kMap,
+                          [](Config& config) { config.scheduling.keep_replicas = false; }),
+        function_(function) {
     has_links_ = true;
     StartExecutor(0);
     StartExecutor(1);

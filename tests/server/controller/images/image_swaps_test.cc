@@ -34,6 +34,58 @@ TEST_F(ImageSwapsTest, BringsAnImageOnce) {
   EXPECT_TRUE(IsQuiet(0));
 }
 
+TEST_F(ImageSwapsTest, ALeaseOnAReplicaBeginsWithTheChanges) {
+  const SessionPtr session = AddSession("a");
+  Land(session, 1);
+  swaps_.SwapIn(session, GpuIndex{0}, Keep());
+  EXPECT_TRUE(Operation(1).swap_out().becomes_source()) << "changes there are written back first";
+  EXPECT_FALSE(Operation(1).swap_out().drop());
+  EXPECT_TRUE(IsQuiet(0));
+  Answer(1);
+  ASSERT_TRUE(Operation(0).has_swap_in());
+  EXPECT_FALSE(Operation(0).swap_in().refreshes());
+  Answer(0);
+  EXPECT_TRUE(session->image.IsOn(GpuIndex{0}));
+  EXPECT_TRUE(session->image.HasReplicaOn(GpuIndex{1}));
+  swaps_.EndArrival(*session);
+  session->image.NoteLease(LeaseId{1}, /*is_explicit=*/true);
+  swaps_.SwapIn(session, GpuIndex{1}, Keep());
+  Answer(0);
+  EXPECT_TRUE(Operation(1).swap_in().refreshes());
+  Answer(1);
+  EXPECT_TRUE(session->image.IsOn(GpuIndex{1}));
+  EXPECT_TRUE(session->image.HasReplicaOn(GpuIndex{0}));
+}
+
+TEST_F(ImageSwapsTest, AReplicaThatCannotBeBroughtUpToDateComesAnew) {
+  const SessionPtr session = AddSession("a");
+  Land(session, 1);
+  swaps_.SwapIn(session, GpuIndex{0}, Keep());
+  Settle();
+  swaps_.EndArrival(*session);
+  swaps_.SwapIn(session, GpuIndex{1}, Keep());
+  Answer(0);
+  Answer(1, absl::ResourceExhaustedError("in pieces"));
+  EXPECT_TRUE(Operation(1).swap_out().drop());
+  Answer(1);
+  ASSERT_TRUE(Operation(1).has_swap_in());
+  EXPECT_FALSE(Operation(1).swap_in().refreshes());
+  Answer(1);
+  EXPECT_TRUE(session->image.IsOn(GpuIndex{1}));
+}
+
+TEST_F(ImageSwapsTest, WhatCannotBeSavedIsNoReplica) {
+  const SessionPtr session = AddSession("a");
+  Land(session, 1);
+  swaps_.SwapIn(session, GpuIndex{0}, Keep());
+  Answer(1, absl::InternalError("no"));
+  EXPECT_EQ(killer_.killed, std::vector{GpuIndex{1}});
+  EXPECT_TRUE(IsQuiet(0)) << "until the executor has gone";
+  KillExecutor(1);
+  EXPECT_TRUE(Operation(0).has_swap_in());
+  EXPECT_TRUE(session->image.replicas().empty());
+}
+
 TEST_F(ImageSwapsTest, AFailedSwapInEndsTheArrival) {
   const SessionPtr session = AddSession("a");
   swaps_.SwapIn(session, GpuIndex{0}, Keep());

@@ -14,7 +14,7 @@ class ShardSwapsTest : public NodeWorld {
   PeerAccess peers_{tables_.executors, tables_.sessions};
   ImageSwaps swaps_{
       tables_.executors, tables_.instances, tables_.sessions, peers_, telemetry_, loop_, [] {}};
-  ImageMoves moves_{tables_.executors, tables_.sessions, swaps_};
+  ImageMoves moves_{tables_.executors, swaps_};
   ShardSwaps shards_{tables_.instances, tables_.sessions, swaps_,    moves_,
                      scheduler_,        events_,          telemetry_};
 };

@@ -44,18 +44,36 @@ TEST(ImageState, StaysWhereItCouldNotBeDropped) {
   EXPECT_EQ(image.residency(), Residency::kResident);
 }
 
-TEST(ImageState, IsASourceOnlyUntilItHasArrivedElsewhere) {
+TEST(ImageState, LeavesAReplicaWhereItWas) {
   ImageState image = ResidentOn(kFirst);
-  image.BecomeSource(kFirst);
-  EXPECT_EQ(image.residency(), Residency::kSource);
-  EXPECT_TRUE(image.is_source_only());
+  image.BecomeReplica();
+  EXPECT_EQ(image.residency(), Residency::kHost);
+  EXPECT_FALSE(image.gpu());
+  EXPECT_TRUE(image.HasReplicaOn(kFirst));
+  EXPECT_FALSE(image.IsReplicaBehind(kFirst));
   image.BeginArrival(kSecond);
   image.Land(kSecond);
-  EXPECT_EQ(image.residency(), Residency::kResident);
-  EXPECT_EQ(image.source(), kFirst);
-  image.ForgetSource();
-  EXPECT_FALSE(image.source());
   EXPECT_TRUE(image.IsOn(kSecond));
+  EXPECT_TRUE(image.HasReplicaOn(kFirst));
+  image.ForgetReplica(kFirst);
+  EXPECT_TRUE(image.replicas().empty());
+  EXPECT_TRUE(image.IsOn(kSecond));
+}
+
+TEST(ImageState, AReplicaIsBehindOnceALeaseMayHaveChangedTheImage) {
+  ImageState image = ResidentOn(kFirst);
+  image.BecomeReplica();
+  image.Land(kSecond);
+  image.NoteLease(LeaseId{1}, /*is_explicit=*/true);
+  EXPECT_TRUE(image.IsReplicaBehind(kFirst));
+  image.NoteReplicaInStep(kFirst);
+  EXPECT_FALSE(image.IsReplicaBehind(kFirst));
+  image.NoteReplicasBehind();
+  image.BecomeReplica();
+  image.Land(kFirst);
+  EXPECT_TRUE(image.IsOn(kFirst));
+  EXPECT_FALSE(image.HasReplicaOn(kFirst));
+  EXPECT_FALSE(image.IsReplicaBehind(kSecond)) << "it had the image last";
 }
 
 TEST(ImageState, RunsWhatWaitsForItsArrivalOnce) {
@@ -78,16 +96,19 @@ TEST(ImageState, IsLostWithItsExecutor) {
   EXPECT_TRUE(image.file_holders().empty());
 }
 
-TEST(ImageState, ALostSourceIsNoLoss) {
+TEST(ImageState, ALostReplicaIsNoLoss) {
   ImageState image = ResidentOn(kFirst);
-  image.BecomeSource(kFirst);
+  image.BecomeReplica();
+  image.SetSource(kFirst);
   EXPECT_FALSE(image.LoseExecutor(kFirst));
   EXPECT_EQ(image.residency(), Residency::kHost);
+  EXPECT_FALSE(image.HasReplicaOn(kFirst));
+  EXPECT_EQ(image.source(), kFirst) << "its memory may still be mapped elsewhere";
 }
 
-TEST(ImageState, GoesOnLeavingWhenItsSourceIsLost) {
+TEST(ImageState, GoesOnLeavingWhenAReplicaIsLost) {
   ImageState image = ResidentOn(kFirst);
-  image.BecomeSource(kFirst);
+  image.BecomeReplica();
   image.BeginArrival(kSecond);
   image.Land(kSecond);
   image.BeginLeaving();

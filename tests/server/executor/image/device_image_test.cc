@@ -80,6 +80,74 @@ TEST_F(DeviceImageTest, OnlyBlocksThatTheGpuChangedAreWrittenBack) {
   EXPECT_EQ(states_->origin(1), memory::BlockOrigin::kChanged);
 }
 
+// Another GPU has the image meanwhile; its executor changes the host image and the block states.
+class OlderCopyTest : public DeviceImageTest {
+ protected:
+  static constexpr Bytes kBlock = wire::kImageBlockBytes;
+
+  void SetUp() override {
+    DeviceImageTest::SetUp();
+    std::memset(host_, 7, 4 * kBlock);
+    ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kBlock}})).ok());
+    image_->MarkDirty();
+    ASSERT_TRUE(image_->WriteBack(stream_).ok());
+  }
+  // Of one byte in each half of the image's last but one block.
+  void WriteBackElsewhere(std::uint8_t value) {
+    states_->NoteChanged(2);
+    host_[2 * kBlock] = host_[3 * kBlock - 1] = value;
+    states_->SetInStep(2, 0x1000u * value);
+  }
+};
+
+TEST_F(OlderCopyTest, OnlyWhatHasChangedComesAnew) {
+  ASSERT_TRUE(image_->ForgetStale().ok());
+  EXPECT_EQ(image_->SwapIn(InOrder({{0, 4 * kBlock}}))->total(), 0u);
+  WriteBackElsewhere(9);
+  ASSERT_TRUE(image_->ForgetStale().ok());
+  EXPECT_EQ(image_->SwapIn(InOrder({{0, 4 * kBlock}}))->total(), kBlock);
+  EXPECT_EQ(gpu(2 * kBlock)[0], 9);
+  EXPECT_EQ(gpu(3 * kBlock - 1)[0], 9);
+  ASSERT_TRUE(image_->ForgetStale().ok());
+  EXPECT_EQ(image_->SwapIn(InOrder({{0, 4 * kBlock}}))->total(), 0u) << "it has come";
+}
+
+TEST_F(OlderCopyTest, AnUploadElsewhereComesAnewWhileItsHashIsUnknown) {
+  states_->NoteUpload({kBlock + 5, kBlock + 6});
+  host_[kBlock + 5] = 8;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(image_->ForgetStale().ok());
+    EXPECT_EQ(image_->SwapIn(InOrder({{0, 4 * kBlock}}))->total(), kBlock);
+    EXPECT_EQ(gpu(kBlock)[5], 8);
+  }
+}
+
+TEST_F(OlderCopyTest, ChangesMadeHereAndWrittenBackAreNoneToCome) {
+  gpu(0)[0] = 1;
+  image_->MarkDirty();
+  EXPECT_TRUE(absl::IsFailedPrecondition(image_->ForgetStale())) << "they would be lost";
+  ASSERT_TRUE(image_->WriteBack(stream_).ok());
+  ASSERT_TRUE(image_->ForgetStale().ok());
+  EXPECT_EQ(image_->SwapIn(InOrder({{0, 4 * kBlock}}))->total(), 0u);
+  EXPECT_EQ(gpu(0)[0], 1);
+}
+
+TEST_F(OlderCopyTest, WhatWasAllocatedElsewhereComesToo) {
+  states_->NoteUpload({4 * kBlock, 5 * kBlock});
+  host_[4 * kBlock] = 6;
+  ASSERT_TRUE(image_->ForgetStale().ok());
+  EXPECT_EQ(image_->SwapIn(InOrder({{0, 4 * kBlock}, {4 * kBlock, 5 * kBlock}}))->total(), kBlock);
+  EXPECT_EQ(gpu(4 * kBlock)[0], 6);
+}
+
+TEST_F(OlderCopyTest, BlocksThatAreZerosAgainAreCleared) {
+  states_->Reset({2 * kBlock, 3 * kBlock});
+  ASSERT_TRUE(image_->ForgetStale().ok());
+  EXPECT_EQ(image_->SwapIn(InOrder({{0, 4 * kBlock}}))->total(), 0u);
+  EXPECT_EQ(gpu(2 * kBlock)[0], 0);
+  EXPECT_EQ(gpu(3 * kBlock)[0], 7);
+}
+
 TEST_F(DeviceImageTest, PartsAreWrittenBackOneAfterAnother) {
   constexpr Bytes kBlock = wire::kImageBlockBytes;
   ASSERT_TRUE(image_->SwapIn(InOrder({{0, 5 * kBlock}})).ok());
