@@ -75,6 +75,9 @@ Settings<DeviceSettings> MakeDeviceTable() {
       MakeSetting("swap_wait", ChoiceKind<SwapWait>(), &Target::swap_wait,
                   "What a kernel with a pointer waits for: the whole allocation, or the group at "
                   "the pointer"),
+      MakeSetting("transport", ChoiceKind<Transport>(), &Target::transport,
+                  "How batches and replies of functions travel: auto offers rings in shared memory "
+                  "and gRPC, grpc only gRPC"),
   };
 }
 

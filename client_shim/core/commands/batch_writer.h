@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "client_shim/core/client_core.h"
@@ -41,14 +42,17 @@ class BatchWriter {
   // When the oldest command reaches the limit of age; nullopt if the batch is empty.
   std::optional<Time> Deadline() const;
 
-  // Returns the frame for GrpcStream::Send and empties the batch.
+  // Returns the frame for FrameStream::Send and empties the batch.
   std::vector<std::uint8_t> Take(std::uint64_t lease_id);
+  // Keeps the memory of a frame that has been sent for a later batch.
+  void Reuse(std::vector<std::uint8_t> sent) { spare_ = std::move(sent); }
   void Clear();
 
  private:
   BatchLimits limits_;
   std::uint32_t count_ = 0;
   std::vector<std::uint8_t> frame_;
+  std::vector<std::uint8_t> spare_;  // without content
   Time oldest_;  // of AppendLater
 };
 
