@@ -236,7 +236,8 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   ExecutorLoop loop(environment, link, clock);
   relay.Connect(loop);
 
-  ExecutionService service(*device, registry);
+  ExecutionService service(*device, registry,
+                           settings.device.transport != server::Transport::kRings);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<grpc::Server> server,
                           Serve(service, settings.socket, settings.socket_mode));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<RingServer> rings,

@@ -76,8 +76,8 @@ Settings<DeviceSettings> MakeDeviceTable() {
                   "What a kernel with a pointer waits for: the whole allocation, or the group at "
                   "the pointer"),
       MakeSetting("transport", ChoiceKind<Transport>(), &Target::transport,
-                  "How batches and replies of functions travel: auto offers rings in shared memory "
-                  "and gRPC, grpc only gRPC"),
+                  "How batches and replies travel: by rings in shared memory, by gRPC, or as each "
+                  "function chooses"),
   };
 }
 
