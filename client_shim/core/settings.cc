@@ -71,7 +71,7 @@ Settings ReadSettings() {
   settings.batch_bytes = static_cast<std::size_t>(
       Number("TORPOR_BATCH_BYTES", static_cast<std::int64_t>(settings.batch_bytes), 1, 2 << 20));
   settings.batch_calls = static_cast<std::size_t>(
-      Number("TORPOR_BATCH_CALLS", static_cast<std::int64_t>(settings.batch_calls), 1, 1'000'000));
+      Number("TORPOR_BATCH_CALLS", static_cast<std::int64_t>(settings.batch_calls), 0, 1'000'000));
   settings.flush_after = std::chrono::microseconds(
       Number("TORPOR_FLUSH_US", settings.flush_after.count(), 1, 1'000'000));
   settings.lease_idle = std::chrono::milliseconds(

@@ -18,7 +18,7 @@ inline constexpr std::size_t kMaxCommandFields = wire::kMaxFrameBytes / 4;
 // A batch leaves when any of these is reached.
 struct BatchLimits {
   std::size_t bytes = 0;
-  std::size_t calls = 0;
+  std::size_t calls = 0;  // 0: learned (BatchRhythm)
   std::chrono::microseconds age{};
 };
 
@@ -36,6 +36,10 @@ class BatchWriter {
   void AppendLater(const Command& command);
 
   bool empty() const { return count_ == 0; }
+  std::uint32_t count() const { return count_; }
+  // When the oldest command of AppendLater came; valid unless empty.
+  Time oldest() const { return oldest_; }
+  void set_max_calls(std::size_t calls) { limits_.calls = calls; }
   // Whether the batch has reached its limit of bytes, or of bytes or calls.
   bool HasMaxBytes() const { return frame_.size() >= limits_.bytes; }
   bool IsFull() const { return HasMaxBytes() || count_ >= limits_.calls; }

@@ -27,7 +27,9 @@ constexpr std::uint32_t CallId(wire::ProtocolCall call) { return static_cast<std
 }  // namespace
 
 CommandChannel::CommandChannel(const ChannelOptions& options, const ChannelParts& parts)
-    : options_(options), parts_(parts), lease_(options.lease_idle), batch_(options.batch) {}
+    : options_(options), parts_(parts), lease_(options.lease_idle), batch_(options.batch) {
+  if (options_.batch.calls == 0) batch_.set_max_calls(rhythm_.calls());
+}
 
 cudaError_t CommandChannel::AwaitLease(Lock& lock, bool tells_program) {
   for (;;) {
@@ -150,10 +152,20 @@ void CommandChannel::BeginReturn() {
 
 // Flushes a full batch; leaves others to the timer.
 void CommandChannel::FlushInTime() {
-  if (batch_.IsFull()) return FlushBatch();
+  if (batch_.IsFull()) return FlushFullBatch();
   if (timer_is_armed_) return;
   timer_is_armed_ = true;
   parts_.wake();
+}
+
+void CommandChannel::FlushFullBatch() {
+  if (options_.batch.calls != 0) return FlushBatch();
+  const std::uint32_t calls = batch_.count();
+  const Time begun = batch_.oldest();
+  const Time filled = std::chrono::steady_clock::now();
+  FlushBatch();
+  rhythm_.Note(calls, filled - begun, std::chrono::steady_clock::now() - filled);
+  batch_.set_max_calls(rhythm_.calls());
 }
 
 void CommandChannel::FlushBatch() {

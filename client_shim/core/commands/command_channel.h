@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "client_shim/core/client_core.h"
+#include "client_shim/core/commands/batch_rhythm.h"
 #include "client_shim/core/commands/batch_writer.h"
 #include "client_shim/core/commands/client_lease.h"
 #include "client_shim/core/commands/journal.h"
@@ -106,6 +107,7 @@ class CommandChannel {
   void CarryOut(const LeaseActions& actions);
   void BeginReturn();
   void FlushInTime();
+  void FlushFullBatch();
   void FlushBatch();
   void SendBatch(ExecutorLink& link);
   void Pump(const ExecutorLinkPtr& link);
@@ -134,6 +136,7 @@ class CommandChannel {
   ExecutorLinks links_;
   Journal journal_;
   BatchWriter batch_;            // empty unless lease_.HasExecutor()
+  BatchRhythm rhythm_;           // unless options_ name a number of calls
   bool timer_is_armed_ = false;  // the service thread knows the batch's deadline
   cudaError_t async_error_ = cudaSuccess;
 };
