@@ -110,7 +110,8 @@ void Download(benchmark::State& state, bool pauses) {
 void DownloadFourBytes(benchmark::State& state) { Download(state, false); }
 void DownloadFourBytesAfterPause(benchmark::State& state) { Download(state, true); }
 
-// The baseline of a round trip: two threads that do nothing but sleep on a futex and wake each other.
+// The baseline of a round trip: two threads that do nothing but sleep on a futex and wake each
+// other.
 class FutexPair {
  public:
   FutexPair() : echo_([this] { Echo(); }) {}

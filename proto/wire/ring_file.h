@@ -15,8 +15,8 @@ namespace torpor::wire {
 // The memory file of a session's rings, mapped; unmapped by the destructor.
 class RingFile {
  public:
-  // Maps the file of descriptor `fd`. Returns null, with errno, if that is impossible or the file is
-  // too short.
+  // Maps the file of descriptor `fd`. Returns null, with errno, if that is impossible or the file
+  // is too short.
   static std::unique_ptr<RingFile> Map(int fd) {
     struct stat file {};
     if (fstat(fd, &file) != 0) return nullptr;

@@ -107,7 +107,8 @@ void RingSession::Run() {
   const absl::Status status = Serve();
   if (!status.ok()) {
     spdlog::warn("the rings of session {} end: {}", request_.session_id, status.ToString());
-    Notify(wire::RingNotice::kEnd, std::string_view(status.message().data(), status.message().size()));
+    Notify(wire::RingNotice::kEnd,
+           std::string_view(status.message().data(), status.message().size()));
   }
   shutdown(connection_.get(), SHUT_RDWR);
   is_finished_.store(true, std::memory_order_release);
@@ -161,18 +162,16 @@ absl::Status RingSession::Answer(int error) const {
 
 void RingSession::AwaitRecord() {
   const auto is_ready = [this] { return requests_.HasBytes() || is_ending_.load(); };
-  spin_.Wait(is_ready, [&] {
-    wire::SleepOnce(page().executor_waits, wire::kWaitsForRecord, is_ready);
-  });
+  spin_.Wait(is_ready,
+             [&] { wire::SleepOnce(page().executor_waits, wire::kWaitsForRecord, is_ready); });
 }
 
 void RingSession::AwaitRoom(std::size_t bytes) {
   const auto is_ready = [this, bytes] {
     return replies_.Room() >= bytes || replies_.is_broken() || is_ending_.load();
   };
-  spin_.Wait(is_ready, [&] {
-    wire::SleepOnce(page().executor_waits, wire::kWaitsForRoom, is_ready);
-  });
+  spin_.Wait(is_ready,
+             [&] { wire::SleepOnce(page().executor_waits, wire::kWaitsForRoom, is_ready); });
 }
 
 // Tells a client with more to send that half of the ring is free.

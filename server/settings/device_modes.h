@@ -43,10 +43,8 @@ enum class Transport {
   kRings,  // by rings only
 };
 template <>
-inline constexpr auto kWordsOf<Transport> =
-    std::to_array<Word<Transport>>({{Transport::kAuto, "auto"},
-                                    {Transport::kGrpc, "grpc"},
-                                    {Transport::kRings, "rings"}});
+inline constexpr auto kWordsOf<Transport> = std::to_array<Word<Transport>>(
+    {{Transport::kAuto, "auto"}, {Transport::kGrpc, "grpc"}, {Transport::kRings, "rings"}});
 
 // Minimum size of a group in which images are swapped in.
 inline constexpr Bytes kMinGroupBytes = 64 * kKiB;

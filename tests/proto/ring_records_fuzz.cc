@@ -1,6 +1,6 @@
-// Whatever a client writes into a ring and its cursor: the reader stays inside the ring, hands out no
-// record longer than allowed, and what was handed out does not change. The input is a list of steps:
-// set the cursor, move the cursor on, write a byte, or take a record.
+// Whatever a client writes into a ring and its cursor: the reader stays inside the ring, hands out
+// no record longer than allowed, and what was handed out does not change. The input is a list of
+// steps: set the cursor, move the cursor on, write a byte, or take a record.
 #include <cstdlib>
 #include <vector>
 

@@ -5,10 +5,10 @@
 
 namespace torpor::shim {
 
-// Learns after how many calls a batch should leave, from the program's rhythm and the cost of sending.
-// A short batch lets the GPU begin early; a long batch spreads the cost of sending. So a batch is as
-// short as it can be with that cost at most kSendingShare of the time in which the program makes the
-// calls. Not thread-safe.
+// Learns after how many calls a batch should leave, from the program's rhythm and the cost of
+// sending. A short batch lets the GPU begin early; a long batch spreads the cost of sending. So a
+// batch is as short as it can be with that cost at most kSendingShare of the time in which the
+// program makes the calls. Not thread-safe.
 class BatchRhythm {
  public:
   using Span = std::chrono::nanoseconds;

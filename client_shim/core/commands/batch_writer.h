@@ -57,7 +57,7 @@ class BatchWriter {
   std::uint32_t count_ = 0;
   std::vector<std::uint8_t> frame_;
   std::vector<std::uint8_t> spare_;  // without content
-  Time oldest_;  // of AppendLater
+  Time oldest_;                      // of AppendLater
 };
 
 }  // namespace torpor::shim

@@ -8,8 +8,8 @@
 
 namespace torpor::shim {
 
-// A session's way to one executor: carries frames (proto/wire/batch.h) in both directions, in order.
-// All functions but Await are for the holder of the owner's mutex.
+// A session's way to one executor: carries frames (proto/wire/batch.h) in both directions, in
+// order. All functions but Await are for the holder of the owner's mutex.
 class FrameStream {
  public:
   enum class Arrival { kBytes, kNothing, kEnd };

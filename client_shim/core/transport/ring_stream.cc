@@ -19,8 +19,8 @@ namespace {
 using wire::TakeWaits;
 using wire::WakeSleepers;
 
-// Replies carry no more than a download's inline bytes or a part of the output of kernels; the limit
-// only has to bound the memory.
+// Replies carry no more than a download's inline bytes or a part of the output of kernels; the
+// limit only has to bound the memory.
 constexpr std::size_t kMaxReplyBytes = std::size_t{64} << 20;
 
 // Writes the record's length in front of the payload. Returns the record.
@@ -82,9 +82,8 @@ void RingStream::Write() {
 FrameStream::Arrival RingStream::Await(bool waits) {
   const auto is_ready = [this] { return replies_.HasBytes() || hung_up_.load(); };
   if (waits)
-    spin_.Wait(is_ready, [&] {
-      wire::SleepOnce(page().client_waits, wire::kWaitsForRecord, is_ready);
-    });
+    spin_.Wait(is_ready,
+               [&] { wire::SleepOnce(page().client_waits, wire::kWaitsForRecord, is_ready); });
   // In this order: what was written before the end counts.
   const bool ended = hung_up_.load();
   if (replies_.HasBytes()) return Arrival::kBytes;

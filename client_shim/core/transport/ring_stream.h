@@ -54,7 +54,7 @@ class RingStream final : public FrameStream {
   std::size_t queued_bytes_ = 0;
 
   wire::RecordReader replies_;
-  wire::AdaptiveSpin spin_;            // of the thread in Await
+  wire::AdaptiveSpin spin_;           // of the thread in Await
   std::atomic<bool> hung_up_{false};  // nothing comes beyond what the ring holds
   std::string last_words_;
   bool closed_ = false;
