@@ -119,10 +119,7 @@ absl::Status RingSession::Serve() {
   TORPOR_RETURN_IF_ERROR(device_.MakeCurrent());
   const absl::StatusOr<Session*> session =
       registry_.Attach({request_.session_id, request_.session_key}, [this] { Cancel(); });
-  if (!session.ok()) {
-    Answer(ErrnoOf(session.status())).IgnoreError();
-    return session.status();
-  }
+  if (!session.ok()) return Answer(ErrnoOf(session.status()));
   const absl::Cleanup detach = [&session] { (*session)->Detach(); };
   TORPOR_RETURN_IF_ERROR(Answer(0));
   file_.Reset();
