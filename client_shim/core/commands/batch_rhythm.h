@@ -17,7 +17,7 @@ class BatchRhythm {
   static constexpr std::size_t kFirstCalls = 16;
   static constexpr std::size_t kMinCalls = 8;
   static constexpr std::size_t kMaxCalls = 4096;
-  static constexpr double kSendingShare = 0.05;
+  static constexpr double kSendingShare = 0.02;
 
   // The present answer.
   std::size_t calls() const { return calls_; }

@@ -27,7 +27,7 @@ TEST(BatchRhythmTest, SlowCallsLeaveInShortBatches) {
 TEST(BatchRhythmTest, FastCallsShareTheCostOfSending) {
   BatchRhythm rhythm;
   const std::size_t calls = Settled(rhythm, nanoseconds(200), microseconds(2));
-  EXPECT_NEAR(static_cast<double>(calls), 2000 / (0.05 * 200), 2);
+  EXPECT_NEAR(static_cast<double>(calls), 2000 / (BatchRhythm::kSendingShare * 200), 2);
 }
 
 TEST(BatchRhythmTest, ACostlyWayMakesLongerBatches) {
