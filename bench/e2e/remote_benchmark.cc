@@ -3,13 +3,19 @@
 // is measured instead, on whatever GPU it has.
 #include <benchmark/benchmark.h>
 #include <cuda_runtime_api.h>
+#include <linux/futex.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "bench/e2e/kernels.h"
@@ -75,12 +81,80 @@ void SynchronizeIdleStream(benchmark::State& state) {
   Check(cudaStreamDestroy(stream));
 }
 
-void DownloadFourBytes(benchmark::State& state) {
+// Times each round trip, after a pause in which the other side falls asleep if `pauses`. The median
+// is the counter p50_us.
+template <typename Call>
+void RoundTrips(benchmark::State& state, bool pauses, const Call& call) {
+  constexpr std::chrono::milliseconds kPause{2};
+  std::vector<double> took_us;
+  for ([[maybe_unused]] auto _ : state) {
+    if (pauses) std::this_thread::sleep_for(kPause);
+    const auto begin = std::chrono::steady_clock::now();
+    call();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    state.SetIterationTime(took.count());
+    took_us.push_back(took.count() * 1e6);
+  }
+  const auto middle = took_us.begin() + static_cast<std::ptrdiff_t>(took_us.size() / 2);
+  std::nth_element(took_us.begin(), middle, took_us.end());
+  state.counters["p50_us"] = *middle;
+}
+
+void Download(benchmark::State& state, bool pauses) {
   void* const device = DeviceBuffer(4);
   int host = 0;
-  for ([[maybe_unused]] auto _ : state)
-    Check(cudaMemcpy(&host, device, sizeof host, cudaMemcpyDeviceToHost));
+  RoundTrips(state, pauses,
+             [&] { Check(cudaMemcpy(&host, device, sizeof host, cudaMemcpyDeviceToHost)); });
   Check(cudaFree(device));
+}
+void DownloadFourBytes(benchmark::State& state) { Download(state, false); }
+void DownloadFourBytesAfterPause(benchmark::State& state) { Download(state, true); }
+
+// The baseline of a round trip: two threads that do nothing but sleep on a futex and wake each
+// other.
+class FutexPair {
+ public:
+  FutexPair() : echo_([this] { Echo(); }) {}
+  ~FutexPair() {
+    Set(ping_, kStop);
+    echo_.join();
+  }
+  void RoundTrip() {
+    Set(ping_, kSet);
+    Take(pong_);
+  }
+
+ private:
+  using Word = std::atomic<std::uint32_t>;
+  static constexpr std::uint32_t kClear = 0;
+  static constexpr std::uint32_t kSet = 1;
+  static constexpr std::uint32_t kStop = 2;
+
+  static void Set(Word& word, std::uint32_t value) {
+    word.store(value);
+    syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  }
+  static std::uint32_t Take(Word& word) {
+    while (word.load() == kClear)
+      syscall(SYS_futex, &word, FUTEX_WAIT, kClear, nullptr, nullptr, 0);
+    return word.exchange(kClear);
+  }
+  void Echo() {
+    while (Take(ping_) == kSet) Set(pong_, kSet);
+  }
+
+  Word ping_{kClear};
+  Word pong_{kClear};
+  std::thread echo_;
+};
+
+void FutexPingPong(benchmark::State& state) {
+  FutexPair pair;
+  RoundTrips(state, false, [&] { pair.RoundTrip(); });
+}
+void FutexPingPongAfterPause(benchmark::State& state) {
+  FutexPair pair;
+  RoundTrips(state, true, [&] { pair.RoundTrip(); });
 }
 
 struct Pageable {
@@ -144,10 +218,18 @@ void Sizes(benchmark::internal::Benchmark* benchmark) {
   benchmark->RangeMultiplier(4)->Range(kMiB, 256 * kMiB)->UseRealTime();
 }
 
+void Pausing(benchmark::internal::Benchmark* benchmark) {
+  constexpr int kRoundTrips = 500;
+  benchmark->Iterations(kRoundTrips)->UseManualTime();
+}
+
 BENCHMARK(LaunchesWithoutKernel)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(LaunchesOfEmptyKernel)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(SynchronizeIdleStream)->Unit(benchmark::kMicrosecond)->UseRealTime();
-BENCHMARK(DownloadFourBytes)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK(DownloadFourBytes)->Unit(benchmark::kMicrosecond)->UseManualTime();
+BENCHMARK(DownloadFourBytesAfterPause)->Unit(benchmark::kMicrosecond)->Apply(Pausing);
+BENCHMARK(FutexPingPong)->Unit(benchmark::kMicrosecond)->UseManualTime();
+BENCHMARK(FutexPingPongAfterPause)->Unit(benchmark::kMicrosecond)->Apply(Pausing);
 BENCHMARK(PlainMemcpy)->Apply(Sizes);
 BENCHMARK(UploadPageable)->Apply(Sizes);
 BENCHMARK(UploadPinned)->Apply(Sizes);

@@ -43,6 +43,13 @@ LogLevel ReadLogLevel() {
   return LogLevel::kWarn;
 }
 
+Transport ReadTransport() {
+  const std::string transport = Text("TORPOR_TRANSPORT");
+  if (transport == "grpc") return Transport::kGrpc;
+  if (transport == "rings") return Transport::kRings;
+  return Transport::kAuto;
+}
+
 TraceMode ReadTraceMode() {
   const std::string mode = Text("TORPOR_TRACE");
   if (mode.empty() || mode == "off") return TraceMode::kOff;
@@ -58,12 +65,13 @@ Settings ReadSettings() {
   if (const std::string socket = Text("TORPOR_SOCKET"); !socket.empty()) settings.socket = socket;
   settings.token = ReadToken();
   settings.log = ReadLogLevel();
+  settings.transport = ReadTransport();
   settings.connect_timeout = std::chrono::milliseconds(
       Number("TORPOR_CONNECT_TIMEOUT_MS", settings.connect_timeout.count(), 1, 600'000));
   settings.batch_bytes = static_cast<std::size_t>(
       Number("TORPOR_BATCH_BYTES", static_cast<std::int64_t>(settings.batch_bytes), 1, 2 << 20));
   settings.batch_calls = static_cast<std::size_t>(
-      Number("TORPOR_BATCH_CALLS", static_cast<std::int64_t>(settings.batch_calls), 1, 1'000'000));
+      Number("TORPOR_BATCH_CALLS", static_cast<std::int64_t>(settings.batch_calls), 0, 1'000'000));
   settings.flush_after = std::chrono::microseconds(
       Number("TORPOR_FLUSH_US", settings.flush_after.count(), 1, 1'000'000));
   settings.lease_idle = std::chrono::milliseconds(

@@ -9,14 +9,20 @@ namespace torpor::shim {
 
 enum class LogLevel { kOff, kWarn, kDebug };
 
+// The way of batches and replies: rings in shared memory, or gRPC. kAuto takes rings where the
+// executor serves them.
+enum class Transport { kAuto, kGrpc, kRings };
+
 // The session's settings from the program's environment, read once when the session opens.
 struct Settings {
   std::string socket = "/run/torpor/torpor.sock";     // TORPOR_SOCKET
   std::string token;                                  // TORPOR_TOKEN or TORPOR_TOKEN_FILE
   LogLevel log = LogLevel::kWarn;                     // TORPOR_LOG: off, warn, debug
   std::chrono::milliseconds connect_timeout{5000};    // TORPOR_CONNECT_TIMEOUT_MS
+  Transport transport = Transport::kAuto;             // TORPOR_TRANSPORT: auto, grpc, rings
   std::size_t batch_bytes = std::size_t{256} * 1024;  // TORPOR_BATCH_BYTES: flushed when longer
-  std::size_t batch_calls = 1'000'000;         // TORPOR_BATCH_CALLS: flushed with so many calls
+  // TORPOR_BATCH_CALLS: flushed with so many calls; 0: a number that the session learns.
+  std::size_t batch_calls = 0;
   std::chrono::microseconds flush_after{200};  // TORPOR_FLUSH_US: flushed when older
   std::optional<std::string> visible_devices;  // CUDA_VISIBLE_DEVICES
   // CUDA_LAUNCH_BLOCKING is a number other than 0: a call that enqueues returns after completion.

@@ -47,6 +47,11 @@ void AnswerAttach(ReplySink& replies) {
 }  // namespace
 
 grpc::Status ExecutionService::Run(grpc::ServerContext* context, Stream* stream) {
+  if (!is_offered_) {
+    return {
+        grpc::StatusCode::FAILED_PRECONDITION,
+        "this executor serves rings only (torpord's setting transport); unset TORPOR_TRANSPORT"};
+  }
   if (const absl::Status current = device_.MakeCurrent(); !current.ok()) return ToGrpc(current);
   v1::Frame frame;
   if (!stream->Read(&frame)) return grpc::Status::OK;

@@ -14,9 +14,9 @@ namespace torpor::executor {
 // batches and writes the replies, so that a synchronous call waits for no other thread.
 class ExecutionService final : public v1::Execution::Service {
  public:
-  // `device` and `registry` must outlive the server.
-  ExecutionService(const Device& device, SessionRegistry& registry)
-      : device_(device), registry_(registry) {}
+  // `device` and `registry` must outlive the server. Refuses all streams unless `is_offered`.
+  ExecutionService(const Device& device, SessionRegistry& registry, bool is_offered = true)
+      : device_(device), registry_(registry), is_offered_(is_offered) {}
 
   grpc::Status Run(grpc::ServerContext* context,
                    grpc::ServerReaderWriter<v1::Frame, v1::Frame>* stream) override;
@@ -24,6 +24,7 @@ class ExecutionService final : public v1::Execution::Service {
  private:
   const Device& device_;
   SessionRegistry& registry_;
+  const bool is_offered_;
 };
 
 // Serves `service` on a Unix socket at `path`, replacing an existing file. Returns an error if the

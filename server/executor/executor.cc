@@ -20,6 +20,7 @@
 #include "server/executor/image/pool_size.h"
 #include "server/executor/library/math_libraries.h"
 #include "server/executor/node_link.h"
+#include "server/executor/ring_server.h"
 #include "server/executor/session_memory/peer_server.h"
 
 namespace torpor::executor {
@@ -192,6 +193,15 @@ void KeepCompiledCode(const ExecutorSettings& settings) {
   setenv("CUDA_CACHE_MAXSIZE", kMaxBytes, /*overwrite=*/0);
 }
 
+// Returns null if the executor serves gRPC only.
+absl::StatusOr<std::unique_ptr<RingServer>> ServeRings(const ExecutorSettings& settings,
+                                                       const Device& device,
+                                                       SessionRegistry& registry) {
+  if (settings.device.transport == server::Transport::kGrpc) return nullptr;
+  return RingServer::Start(settings.socket + wire::kRingSocketSuffix, settings.socket_mode, device,
+                           registry);
+}
+
 // Breaks the cycle between the loop, which listens to sessions, and the sessions, which need a
 // listener when made.
 class SessionRelay final : public SessionListener {
@@ -248,9 +258,12 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   ExecutorLoop loop(environment, link, clock);
   relay.Connect(loop);
 
-  ExecutionService service(*device, registry);
+  ExecutionService service(*device, registry,
+                           settings.device.transport != server::Transport::kRings);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<grpc::Server> server,
                           Serve(service, settings.socket, settings.socket_mode));
+  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<RingServer> rings,
+                          ServeRings(settings, *device, registry));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PeerServer> peer_server,
                           PeerServer::Start(PeerSocket(settings), *device, directory));
   link.Start(Registration(settings, *device, *pool, *gpu_memory, swap), loop);
@@ -260,6 +273,7 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   const ExitStatus end = loop.Run();
   link.Finish();
   // Streams end now; a thread blocked on the GPU must not delay the exit.
+  if (rings != nullptr) rings->Shutdown(kShutdownGrace);
   server->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
   // Not exit(): a driver with a lost context may take seconds to shut down, and exit() would
   // destroy objects in use by threads that wait for the driver.

@@ -36,6 +36,16 @@ template <>
 inline constexpr auto kWordsOf<SwapWait> = std::to_array<Word<SwapWait>>(
     {{SwapWait::kAllocation, "allocation"}, {SwapWait::kRange, "range"}});
 
+// How functions reach an executor.
+enum class Transport {
+  kAuto,   // by rings in shared memory, or by gRPC
+  kGrpc,   // by gRPC only
+  kRings,  // by rings only
+};
+template <>
+inline constexpr auto kWordsOf<Transport> = std::to_array<Word<Transport>>(
+    {{Transport::kAuto, "auto"}, {Transport::kGrpc, "grpc"}, {Transport::kRings, "rings"}});
+
 // Minimum size of a group in which images are swapped in.
 inline constexpr Bytes kMinGroupBytes = 64 * kKiB;
 

@@ -80,6 +80,9 @@ Settings<DeviceSettings> MakeDeviceTable() {
       MakeSetting("swap_wait", ChoiceKind<SwapWait>(), &Target::swap_wait,
                   "What a kernel with a pointer waits for: the whole allocation, or the group at "
                   "the pointer"),
+      MakeSetting("transport", ChoiceKind<Transport>(), &Target::transport,
+                  "How batches and replies travel: by rings in shared memory, by gRPC, or as each "
+                  "function chooses"),
   };
 }
 

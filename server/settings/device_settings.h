@@ -22,6 +22,7 @@ struct DeviceSettings {
   SwapPipeline swap_pipeline = SwapPipeline::kGroup;
   Bytes swap_group_bytes = 0;  // 0: chosen by measuring the GPU's link
   SwapWait swap_wait = SwapWait::kAllocation;
+  Transport transport = Transport::kAuto;
 
   bool operator==(const DeviceSettings&) const = default;
 };

@@ -1,6 +1,7 @@
 #include "client_shim/core/commands/batch_writer.h"
 
 #include <cstring>
+#include <utility>
 
 #include "client_shim/core/transport/frame_codec.h"
 
@@ -47,8 +48,7 @@ std::vector<std::uint8_t> BatchWriter::Take(std::uint64_t lease_id) {
   header.lease_id = lease_id;
   header.command_count = count_;
   std::memcpy(frame_.data() + kFrameRoom, &header, sizeof header);
-  std::vector<std::uint8_t> frame = std::move(frame_);
-  frame_ = {};
+  std::vector<std::uint8_t> frame = std::exchange(frame_, std::exchange(spare_, {}));
   Clear();
   return frame;
 }

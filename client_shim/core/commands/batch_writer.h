@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "client_shim/core/client_core.h"
@@ -17,7 +18,7 @@ inline constexpr std::size_t kMaxCommandFields = wire::kMaxFrameBytes / 4;
 // A batch leaves when any of these is reached.
 struct BatchLimits {
   std::size_t bytes = 0;
-  std::size_t calls = 0;
+  std::size_t calls = 0;  // 0: learned (BatchRhythm)
   std::chrono::microseconds age{};
 };
 
@@ -35,21 +36,28 @@ class BatchWriter {
   void AppendLater(const Command& command);
 
   bool empty() const { return count_ == 0; }
+  std::uint32_t count() const { return count_; }
+  // When the oldest command of AppendLater came; valid unless empty.
+  Time oldest() const { return oldest_; }
+  void set_max_calls(std::size_t calls) { limits_.calls = calls; }
   // Whether the batch has reached its limit of bytes, or of bytes or calls.
   bool HasMaxBytes() const { return frame_.size() >= limits_.bytes; }
   bool IsFull() const { return HasMaxBytes() || count_ >= limits_.calls; }
   // When the oldest command reaches the limit of age; nullopt if the batch is empty.
   std::optional<Time> Deadline() const;
 
-  // Returns the frame for GrpcStream::Send and empties the batch.
+  // Returns the frame for FrameStream::Send and empties the batch.
   std::vector<std::uint8_t> Take(std::uint64_t lease_id);
+  // Keeps the memory of a frame that has been sent for a later batch.
+  void Reuse(std::vector<std::uint8_t> sent) { spare_ = std::move(sent); }
   void Clear();
 
  private:
   BatchLimits limits_;
   std::uint32_t count_ = 0;
   std::vector<std::uint8_t> frame_;
-  Time oldest_;  // of AppendLater
+  std::vector<std::uint8_t> spare_;  // without content
+  Time oldest_;                      // of AppendLater
 };
 
 }  // namespace torpor::shim

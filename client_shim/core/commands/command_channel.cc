@@ -1,7 +1,6 @@
 #include "client_shim/core/commands/command_channel.h"
 
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -11,7 +10,7 @@
 #include "base/try.h"
 #include "client_shim/core/call_tracer.h"
 #include "client_shim/core/quiet_calls.h"
-#include "client_shim/core/transport/unix_socket.h"
+#include "client_shim/core/transport/open_stream.h"
 #include "proto/cuda_api/cudart_commands.h"
 
 namespace torpor::shim {
@@ -28,7 +27,9 @@ constexpr std::uint32_t CallId(wire::ProtocolCall call) { return static_cast<std
 }  // namespace
 
 CommandChannel::CommandChannel(const ChannelOptions& options, const ChannelParts& parts)
-    : options_(options), parts_(parts), lease_(options.lease_idle), batch_(options.batch) {}
+    : options_(options), parts_(parts), lease_(options.lease_idle), batch_(options.batch) {
+  if (options_.batch.calls == 0) batch_.set_max_calls(rhythm_.calls());
+}
 
 cudaError_t CommandChannel::AwaitLease(Lock& lock, bool tells_program) {
   for (;;) {
@@ -151,10 +152,20 @@ void CommandChannel::BeginReturn() {
 
 // Flushes a full batch; leaves others to the timer.
 void CommandChannel::FlushInTime() {
-  if (batch_.IsFull()) return FlushBatch();
+  if (batch_.IsFull()) return FlushFullBatch();
   if (timer_is_armed_) return;
   timer_is_armed_ = true;
   parts_.wake();
+}
+
+void CommandChannel::FlushFullBatch() {
+  if (options_.batch.calls != 0) return FlushBatch();
+  const std::uint32_t calls = batch_.count();
+  const Time begun = batch_.oldest();
+  const Time filled = std::chrono::steady_clock::now();
+  FlushBatch();
+  rhythm_.Note(calls, filled - begun, std::chrono::steady_clock::now() - filled);
+  batch_.set_max_calls(rhythm_.calls());
 }
 
 void CommandChannel::FlushBatch() {
@@ -165,7 +176,9 @@ void CommandChannel::FlushBatch() {
 }
 
 void CommandChannel::SendBatch(ExecutorLink& link) {
-  link.Send(batch_.Take(lease_.id()));
+  std::vector<std::uint8_t> frame = batch_.Take(lease_.id());
+  link.Send(frame);
+  batch_.Reuse(std::move(frame));
   TraceBatch();
 }
 
@@ -182,7 +195,7 @@ void CommandChannel::Read(Lock& lock, const ExecutorLinkPtr& link, bool waits) {
   if (link->unsent_bytes() <= kMaxUnsentBytes) room_.notify_all();
   // An opened window let more go than the socket takes; the next read may wait for the answer to
   // the rest.
-  if (link->socket_is_full()) parts_.wake();
+  if (link->awaits_service()) parts_.wake();
   wire::Reply reply;
   PendingReply answered;
   while (link->Next(reply, answered)) TakeReply(link, std::move(reply), answered);
@@ -263,17 +276,18 @@ ExecutorLinkPtr CommandChannel::FindOrOpenLink(Lock& lock, const wire::LeaseGran
   if (ExecutorLinkPtr known = links_.Find(grant.executor_socket, grant.executor_epoch))
     return known;
   lock.unlock();
-  Result<UniqueFd, int> socket = ConnectUnix(grant.executor_socket, SOCK_STREAM,
-                                             std::chrono::steady_clock::now() + kConnectPatience);
+  Result<std::unique_ptr<FrameStream>, int> stream =
+      OpenFrameStream(parts_.http2, options_.transport, grant.executor_socket, options_.attach,
+                      std::chrono::steady_clock::now() + kConnectPatience);
   lock.lock();
-  if (!socket) {
-    why = socket.failure().message;
+  if (!stream) {
+    why = stream.failure().message;
     return nullptr;
   }
   // An earlier process at the same socket is gone, together with all that it was told.
   for (const ExecutorLinkPtr& gone : links_.At(grant.executor_socket))
     BreakLink(gone, cudaErrorDevicesUnavailable, "the executor was restarted");
-  auto link = std::make_shared<ExecutorLink>(parts_.http2, std::move(socket).value());
+  auto link = std::make_shared<ExecutorLink>(std::move(stream).value());
   links_.Add(grant.executor_socket, grant.executor_epoch, link);
   return link;
 }
@@ -350,14 +364,15 @@ void CommandChannel::NotifyAll() {
   room_.notify_all();
 }
 
-// An idle link is not watched: it would wake the service thread at every reply that another thread
-// reads.
 std::optional<CommandChannel::Time> CommandChannel::Watch(std::vector<Watched>& watched) {
   const Lock lock(mutex_);
-  for (const ExecutorLinkPtr& link : links_.All())
-    if (const short events = link->EventsToWatch(); events != 0) watched.push_back({link, events});
   std::optional<Time> next = batch_.Deadline();
   timer_is_armed_ = next.has_value();
+  for (const ExecutorLinkPtr& link : links_.All()) {
+    const FrameStream::Polled polled = link->EventsToWatch();
+    if (polled.events != 0) watched.push_back({link, polled.events, polled.is_ready});
+    if (polled.is_ready) next = Time::min();
+  }
   const std::optional<Time> idle = lease_.NextIdleCheck(std::chrono::steady_clock::now());
   if (idle && (!next || *idle < *next)) next = idle;
   return next;
@@ -366,7 +381,7 @@ std::optional<CommandChannel::Time> CommandChannel::Watch(std::vector<Watched>& 
 void CommandChannel::OnReady(const ExecutorLinkPtr& link, short events) {
   Lock lock(mutex_);
   if (link->is_closed()) return;
-  if ((events & POLLOUT) != 0) {
+  if (link->OnEvents(events)) {
     Pump(link);
     room_.notify_all();
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "client_shim/core/client_core.h"
+#include "client_shim/core/commands/batch_rhythm.h"
 #include "client_shim/core/commands/batch_writer.h"
 #include "client_shim/core/commands/client_lease.h"
 #include "client_shim/core/commands/journal.h"
@@ -19,8 +20,10 @@
 #include "client_shim/core/memory/completion_slots.h"
 #include "client_shim/core/memory/payload_ring.h"
 #include "client_shim/core/session_health.h"
+#include "client_shim/core/settings.h"
 #include "client_shim/core/transport/daemon_port.h"
 #include "client_shim/core/transport/executor_links.h"
+#include "client_shim/core/transport/nghttp2_library.h"
 
 namespace torpor::shim {
 
@@ -29,6 +32,7 @@ struct ChannelOptions {
   std::chrono::milliseconds lease_idle{};  // see ClientLease
   bool holds_batches = false;              // the caller flushes after each Enqueue
   bool traces_requests = false;            // an explicit lease is a section of the trace
+  Transport transport = Transport::kAuto;  // to executors
   wire::Attach attach;                     // introduces the session to an executor
 };
 
@@ -48,7 +52,7 @@ struct ChannelParts {
 //
 // One mutex guards the channel. A call holds the mutex for the microsecond that appending a command
 // or handing a frame to the socket takes, never while the call waits. A thread that waits for a
-// reply reads the executor's socket itself, on behalf of all waiting threads. The service thread
+// reply reads the executor's stream itself, on behalf of all waiting threads. The service thread
 // does the rest: leases, timers, output that a socket did not take, replies that no thread waits
 // for.
 class CommandChannel {
@@ -84,7 +88,8 @@ class CommandChannel {
 
   struct Watched {
     ExecutorLinkPtr link;
-    short events = 0;  // for poll
+    short events = 0;       // for poll
+    bool is_ready = false;  // OnReady is due with these events, whatever poll says
   };
   // Appends the streams to poll. Returns when to call OnTimers next; nullopt if no timer runs.
   std::optional<Time> Watch(std::vector<Watched>& watched);
@@ -102,6 +107,7 @@ class CommandChannel {
   void CarryOut(const LeaseActions& actions);
   void BeginReturn();
   void FlushInTime();
+  void FlushFullBatch();
   void FlushBatch();
   void SendBatch(ExecutorLink& link);
   void Pump(const ExecutorLinkPtr& link);
@@ -130,6 +136,7 @@ class CommandChannel {
   ExecutorLinks links_;
   Journal journal_;
   BatchWriter batch_;            // empty unless lease_.HasExecutor()
+  BatchRhythm rhythm_;           // unless options_ name a number of calls
   bool timer_is_armed_ = false;  // the service thread knows the batch's deadline
   cudaError_t async_error_ = cudaSuccess;
 };

@@ -99,6 +99,7 @@ void DeviceSession::MakeChannel(const Nghttp2& http2) {
       .lease_idle = settings_.lease_idle,
       .holds_batches = settings_.is_blocking,
       .traces_requests = device_ == 0,
+      .transport = settings_.transport,
       .attach = {hello_.session_id, hello_.session_key}};
   channel_ = std::make_unique<CommandChannel>(
       options, ChannelParts{http2, *daemon_, health_, window_.slots(), window_.ring(), log_,

@@ -22,8 +22,10 @@ std::optional<ServiceThread::Time> SessionService::Prepare(std::vector<pollfd>& 
 void SessionService::OnReady(std::span<const pollfd> fds) {
   const std::span<const pollfd> of_links = fds.last(links_.size());
   if (fds.size() > links_.size() && fds.front().revents != 0) ReadDaemon();
-  for (std::size_t i = 0; i < links_.size(); ++i)
-    if (of_links[i].revents != 0) channel_.OnReady(links_[i].link, of_links[i].revents);
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    const short events = links_[i].is_ready ? links_[i].events : of_links[i].revents;
+    if (events != 0) channel_.OnReady(links_[i].link, events);
+  }
   channel_.OnTimers();
 }
 

@@ -6,10 +6,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client_shim/core/client_core.h"
-#include "client_shim/core/transport/grpc_stream.h"
+#include "client_shim/core/transport/frame_stream.h"
 #include "proto/wire/batch.h"
 
 namespace torpor::shim {
@@ -32,25 +33,22 @@ struct PendingReply {
 };
 
 // The stream to one executor process, kept open between leases. Guarded by the owner's mutex. One
-// thread at a time receives from the socket without holding the mutex: a thread that waits for a
+// thread at a time waits for bytes without holding the mutex: a thread that waits for a
 // reply reads on behalf of all waiting threads, and passes the duty on when its reply has come.
 class ExecutorLink {
  public:
   // A lock of the owner's mutex, held by the caller.
   using Lock = std::unique_lock<std::mutex>;
 
-  // `socket` is connected. Bytes are sent and received without waiting unless noted.
-  ExecutorLink(const Nghttp2& http2, UniqueFd socket);
-  ~ExecutorLink();
-  ExecutorLink(const ExecutorLink&) = delete;
-  ExecutorLink& operator=(const ExecutorLink&) = delete;
+  // Bytes are sent and received without waiting unless noted.
+  explicit ExecutorLink(std::unique_ptr<FrameStream> stream)
+      : stream_(std::move(stream)), is_attached_(stream_->is_introduced()) {}
 
-  // Queues a frame of Batch::Take; Write moves queued bytes to the socket.
-  void Send(std::vector<std::uint8_t> frame) { stream_.Send(std::move(frame)); }
-  void Write() { stream_.Write(); }
-  // Bytes that neither the socket nor the executor's flow control has taken.
-  std::size_t unsent_bytes() const { return stream_.unsent_bytes(); }
-  bool socket_is_full() const { return stream_.socket_is_full(); }
+  // As FrameStream's functions of the same names.
+  void Send(std::vector<std::uint8_t>& frame) { stream_->Send(frame); }
+  void Write() { stream_->Write(); }
+  std::size_t unsent_bytes() const { return stream_->unsent_bytes(); }
+  bool awaits_service() const { return stream_->awaits_service(); }
 
   // Registers a SYNC command in the order of sending.
   void Expect(PendingReply reply) { pending_.push_back(reply); }
@@ -73,25 +71,26 @@ class ExecutorLink {
   // Closes the stream and wakes the thread that reads. Every waiting call fails with `error`.
   // Returns whether a call tells the program of `error`.
   bool Break(cudaError_t error, const std::string& why);
-  bool is_closed() const { return stream_.closed(); }
-  const std::string& why_closed() const { return stream_.why_closed(); }
+  bool is_closed() const { return stream_->closed(); }
+  const std::string& why_closed() const { return stream_->why_closed(); }
 
-  int fd() const { return stream_.fd(); }
+  int fd() const { return stream_->fd(); }
   // Poll events for the service thread; 0 while waiting threads do all reading.
-  short EventsToWatch() const;
+  FrameStream::Polled EventsToWatch();
+  // Takes poll's events. Returns whether queued bytes may leave now.
+  bool OnEvents(short events) { return stream_->OnEvents(events); }
 
-  // Whether this is the first call: the caller then introduces the session (ProtocolCall::kAttach).
+  // Whether the caller must introduce the session (ProtocolCall::kAttach): true at most once.
   bool BeginAttach() { return !std::exchange(is_attached_, true); }
   // The version of the journal that the executor knows.
   std::uint64_t known_version() const { return known_version_; }
   void set_known_version(std::uint64_t version) { known_version_ = version; }
 
  private:
-  GrpcStream stream_;
+  const std::unique_ptr<FrameStream> stream_;
   std::deque<PendingReply> pending_;
-  std::vector<std::uint8_t> read_buffer_;  // of the thread that reads
   bool is_being_read_ = false;
-  bool is_attached_ = false;
+  bool is_attached_;
   std::uint64_t known_version_ = 0;
 };
 

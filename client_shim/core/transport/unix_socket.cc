@@ -38,7 +38,19 @@ UniqueFd TakeDescriptor(msghdr& message) {
 
 Result<UniqueFd, int> ReceiveDescriptor(int socket, std::uint64_t bytes) {
   wire::DescriptorReply reply;
-  iovec into{&reply, sizeof reply};
+  Result<UniqueFd, int> fd = ReceiveWithDescriptor(socket, &reply, sizeof reply);
+  if (!fd) return fd;
+  if (reply.error != 0) return Failure<int>{reply.error, std::strerror(reply.error)};
+  struct stat file {};
+  if (!*fd || fstat(fd->get(), &file) != 0 || static_cast<std::uint64_t>(file.st_size) < bytes)
+    return Failure<int>{EPROTO, "descriptor socket: the memory file is missing or too short"};
+  return fd;
+}
+
+}  // namespace
+
+Result<UniqueFd, int> ReceiveWithDescriptor(int socket, void* reply, std::size_t bytes) {
+  iovec into{reply, bytes};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
   msghdr message{};
   message.msg_iov = &into;
@@ -48,15 +60,10 @@ Result<UniqueFd, int> ReceiveDescriptor(int socket, std::uint64_t bytes) {
   const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   if (got < 0) return Errno("descriptor socket");
   UniqueFd fd = TakeDescriptor(message);
-  if (got != sizeof reply) return Failure<int>{EPROTO, "descriptor socket: a malformed reply"};
-  if (reply.error != 0) return Failure<int>{reply.error, std::strerror(reply.error)};
-  struct stat file {};
-  if (!fd || fstat(fd.get(), &file) != 0 || static_cast<std::uint64_t>(file.st_size) < bytes)
-    return Failure<int>{EPROTO, "descriptor socket: the memory file is missing or too short"};
+  if (static_cast<std::size_t>(got) != bytes)
+    return Failure<int>{EPROTO, "descriptor socket: a malformed reply"};
   return fd;
 }
-
-}  // namespace
 
 Result<UniqueFd, int> ConnectUnix(const std::string& path, int type, Deadline deadline) {
   sockaddr_un address{};

@@ -26,6 +26,10 @@ bool PollUntil(int fd, short events, Deadline deadline);
 // bytes are available (with MSG_DONTWAIT), -2 for a broken connection.
 ssize_t Receive(int fd, void* data, std::size_t bytes, int flags);
 
+// Receives a packet of exactly `bytes` bytes, and the descriptor attached to the packet, invalid
+// without one. The failure's code is an errno.
+Result<UniqueFd, int> ReceiveWithDescriptor(int socket, void* reply, std::size_t bytes);
+
 // Asks torpord's descriptor socket for a memory file of the session, of at least `bytes` bytes. The
 // failure's code is an errno.
 Result<UniqueFd, int> FetchDescriptor(const wire::HelloReply& session, wire::SharedMemory what,

@@ -129,8 +129,8 @@ TEST_F(NodeTest, ServesAndDrainsAndLeavesNothingBehind) {
 TEST_F(NodeTest, FunctionsSocketsHaveOneMode) {
   config_.socket_mode = 0666;
   ASSERT_NO_FATAL_FAILURE(Start());
-  for (const char* name :
-       {"torpor.sock", "executor-0.sock", "executor-1.sock", "descriptors.sock"}) {
+  for (const char* name : {"torpor.sock", "executor-0.sock", "executor-1.sock",
+                           "executor-0.sock.rings", "descriptors.sock"}) {
     EXPECT_EQ(ModeOf(config_.run_dir + "/" + name), 0666u) << name;
   }
   EXPECT_EQ(ModeOf(config_.run_dir + "/node.sock"), 0600u);

@@ -27,7 +27,8 @@ ExecutorSettings AllChanged() {
                      .swap_pinned = false,
                      .swap_pipeline = SwapPipeline::kParameter,
                      .swap_group_bytes = 512 * kKiB,
-                     .swap_wait = SwapWait::kRange},
+                     .swap_wait = SwapWait::kRange,
+                     .transport = Transport::kRings},
           .log = {.level = LogLevel::kWarn, .format = LogFormat::kJson}};
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+#include "client_shim/core/commands/batch_rhythm.h"
 #include "tests/client_shim/core/session/session_fixture.h"
 
 namespace torpor::shim {
@@ -93,10 +94,19 @@ TEST_F(SessionTest, ALaunchThatBlocksReturnsItsOwnError) {
 
 TEST_F(SessionTest, CommandsOfOneBatchTravelInOneFrame) {
   settings_.flush_after = std::chrono::hours(1);
+  settings_.batch_calls = 1000;
   ASSERT_EQ(Start(), cudaSuccess);
   for (int i = 0; i < 100; ++i) ASSERT_EQ(Launch(), cudaSuccess);
   ASSERT_EQ(Synchronize(), cudaSuccess);
   EXPECT_EQ(first_->frames(), 2u);  // kAttach travels alone
+}
+
+TEST_F(SessionTest, WithoutANumberOfCallsBatchesLeaveAsTheSessionLearns) {
+  settings_.flush_after = std::chrono::hours(1);
+  ASSERT_EQ(settings_.batch_calls, 0u);
+  ASSERT_EQ(Start(), cudaSuccess);
+  for (std::size_t i = 0; i < BatchRhythm::kFirstCalls; ++i) ASSERT_EQ(Launch(), cudaSuccess);
+  first_->Await(wire::LaunchKernel::kCallId, BatchRhythm::kFirstCalls);
 }
 
 TEST_F(SessionTest, ALongStreamOfCommandsPassesFlowControl) {

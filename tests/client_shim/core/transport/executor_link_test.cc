@@ -9,6 +9,7 @@
 
 #include "client_shim/core/commands/batch_writer.h"
 #include "client_shim/core/transport/executor_links.h"
+#include "client_shim/core/transport/grpc_frame_stream.h"
 #include "client_shim/core/transport/unix_socket.h"
 #include "proto/cuda_api/cudart_commands.h"
 #include "tests/client_shim/fake_executor.h"
@@ -33,14 +34,16 @@ class ExecutorLinkTest : public ::testing::Test {
         ConnectUnix(executor_.socket(), SOCK_STREAM,
                     std::chrono::steady_clock::now() + std::chrono::seconds(20));
     EXPECT_TRUE(socket.ok());
-    return std::make_shared<ExecutorLink>(*http2, std::move(socket).value());
+    return std::make_shared<ExecutorLink>(
+        std::make_unique<GrpcFrameStream>(*http2, std::move(socket).value()));
   }
   // Sends one SYNC command that `waiter` waits for.
   void Send(ReplyWaiter* waiter) {
     BatchWriter batch({4096, 16, {}});
     batch.Append(kSync, {});
     link_->Expect({PendingReply::Kind::kCall, kSync, waiter});
-    link_->Send(batch.Take(1));
+    std::vector<std::uint8_t> frame = batch.Take(1);
+    link_->Send(frame);
     link_->Write();
   }
   // Reads until a reply comes or the stream is closed.
@@ -64,7 +67,7 @@ TEST_F(ExecutorLinkTest, AReplyComesWithTheCommandThatItAnswers) {
   EXPECT_FALSE(link_->AwaitsReply());
   Send(&waiter_);
   EXPECT_TRUE(link_->HasWaiter());
-  EXPECT_EQ(link_->EventsToWatch(), 0) << "the waiting thread reads";
+  EXPECT_EQ(link_->EventsToWatch().events, 0) << "the waiting thread reads";
   wire::Reply reply;
   PendingReply answered;
   ASSERT_TRUE(Receive(reply, answered));
@@ -77,7 +80,7 @@ TEST_F(ExecutorLinkTest, ReadingIsHandedOver) {
   EXPECT_FALSE(link_->HandOverReading()) << "nothing to read";
   Send(nullptr);
   EXPECT_TRUE(link_->HandOverReading()) << "the service thread reads";
-  EXPECT_EQ(link_->EventsToWatch() & POLLIN, POLLIN);
+  EXPECT_EQ(link_->EventsToWatch().events & POLLIN, POLLIN);
   Send(&waiter_);
   EXPECT_FALSE(link_->HandOverReading()) << "a waiting thread reads";
 }
