@@ -23,6 +23,7 @@
 #include "server/links/control_service.h"
 #include "server/links/descriptor_server.h"
 #include "server/links/node_service.h"
+#include "server/node/address_search.h"
 #include "server/node/event_log_writer.h"
 #include "server/node/thread_loop.h"
 #include "server/node/tokens.h"
@@ -65,6 +66,7 @@ ExecutorSettings ExecutorSettingsOf(const Config& config, GpuIndex gpu, std::uin
           .link_profile_dir = config.state_dir + "/links",
           .compute_cache_dir = config.state_dir + "/compute_cache",
           .cuda_library_dir = config.cuda_library_dir,
+          .addresses = AddressesOf(config),
           .device = config.device,
           .log = config.log};
 }
@@ -86,15 +88,21 @@ absl::Status CreateFolder(const std::string& path) {
   return absl::UnavailableError(absl::StrCat("cannot create ", path, ": ", error.message()));
 }
 
-// Returns the indices of the GPUs to serve: the configured ones, or all.
-absl::StatusOr<std::vector<GpuIndex>> FindGpus(const Config& config, const std::string& program) {
+// Returns how to ask the driver by a process of its own; an argument says what.
+ProcessCommand InquiryCommand(const Config& config, const std::string& program) {
   ProcessCommand command;
   command.program = program;
-  command.arguments = {"--list-devices"};
   if (!config.cuda_library_dir.empty()) {
     command.arguments.push_back("--cuda-library-dir=" + config.cuda_library_dir);
   }
   command.added_environment = ExecutorEnvironment(config);
+  return command;
+}
+
+// Returns the indices of the GPUs to serve: the configured ones, or all.
+absl::StatusOr<std::vector<GpuIndex>> FindGpus(const Config& config, const std::string& program) {
+  ProcessCommand command = InquiryCommand(config, program);
+  command.arguments.push_back("--list-devices");
   TORPOR_ASSIGN_OR_RETURN(const std::string output, RunForOutput(command, kListTimeout));
   const auto list = nlohmann::json::parse(output, nullptr, /*allow_exceptions=*/false);
   if (!list.is_object() || !list.contains("devices") || !list["devices"].is_array()) {
@@ -152,6 +160,8 @@ class LiveNode final : public Node,
     unlink(EmulatorNodePath(config_).c_str());  // stale state of a dead daemon
     TORPOR_ASSIGN_OR_RETURN(options.gpus, FindGpus(config_, executor_program));
     TORPOR_RETURN_IF_ERROR(CheckGpuCounts(config_, options.gpus.size()));
+    TORPOR_RETURN_IF_ERROR(
+        SettleAddresses(InquiryCommand(config_, executor_program), options.gpus, config_));
     options.config = config_;
     options.descriptor_socket = config_.run_dir + "/descriptors.sock";
     Supervisor::Options processes;
@@ -310,7 +320,7 @@ class LiveNode final : public Node,
     return true;
   }
 
-  const Config config_;
+  Config config_;  // constant once the parts have started
   Repository repository_;
   std::unique_ptr<EventLogWriter> event_log_;
   // Declared before the loop, whose last tasks still use the controller.

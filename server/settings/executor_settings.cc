@@ -37,6 +37,7 @@ Settings<ExecutorSettings> MakeExecutorTable() {
       MakeSetting("pool_bytes", SizeKind(), &Target::pool_bytes,
                   "GPU memory for images; 0: all but the driver's reserve"),
   };
+  AddSettingsOf(table, &Target::addresses, NodeAddressTable());
   AddSettingsOf(table, &Target::device, DeviceSettingTable());
   AddSettingsOf(table, &Target::log, LogSettingTable());
   return table;

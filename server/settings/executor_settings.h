@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "server/settings/device_settings.h"
 #include "server/settings/log_settings.h"
+#include "server/settings/node_addresses.h"
 #include "server/settings/setting.h"
 
 namespace torpor::server {
@@ -25,6 +26,7 @@ struct ExecutorSettings {
   std::string compute_cache_dir;  // keeps code that the driver has compiled; empty: as the driver
   std::string cuda_library_dir;   // of libcuda.so.1; empty: as the dynamic linker finds it
   Bytes pool_bytes = 0;           // GPU memory for images; 0: all but the driver's reserve
+  NodeAddresses addresses;
   DeviceSettings device;
   LogSettings log;
 

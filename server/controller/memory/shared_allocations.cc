@@ -57,9 +57,7 @@ void SharedAllocations::Open(const SessionPtr& session, const wire::OpenMemory& 
                                        kCudaSuccess,
                                        "",
                                        owner->memory.device->Find(offset)->bytes,
-                                       owner->device_index,
-                                       owner->memory.device_base,
-                                       owner->memory.device_bytes};
+                                       owner->device_index};
   MakeReachable(owner, [=, this, owner = owner->id, offset = offset](const absl::Status& status) {
     if (status.ok()) return session->link->Send(reply);
     if (session->opened_blocks.erase({owner, offset}) > 0) CloseBlock(owner, offset, session->id);
