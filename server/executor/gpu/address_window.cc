@@ -38,11 +38,11 @@ absl::StatusOr<std::unique_ptr<AddressWindow>> AddressWindow::Reserve(Bytes byte
 
 AddressWindow::~AddressWindow() { munmap(data_, bytes_); }
 
-absl::Status AddressWindow::Map(const UniqueFd& file, memory::Extent part) const {
+absl::Status AddressWindow::Map(const UniqueFd& file, Bytes offset, memory::Extent part) const {
   TORPOR_CHECK(part.begin <= part.end && part.end <= bytes_);
   void* const mapped =
       mmap(data_ + part.begin, part.bytes(), PROT_READ | PROT_WRITE,
-           MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file.get(), static_cast<off_t>(part.begin));
+           MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file.get(), static_cast<off_t>(offset));
   if (mapped != MAP_FAILED) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("cannot map ", part.bytes(),
                                                    " bytes of a session's memory: ",

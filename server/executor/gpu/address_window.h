@@ -11,8 +11,7 @@
 
 namespace torpor::executor {
 
-// Addresses of this process that are kept free for parts of memory files: the byte at offset x of
-// any file is mapped at data() + x. Thread-safe.
+// Addresses of this process that are kept free for parts of memory files. Thread-safe.
 class AddressWindow {
  public:
   // Keeps `bytes` free, anywhere or exactly at `address`. AlreadyExists if these are in use.
@@ -25,8 +24,9 @@ class AddressWindow {
   std::uint8_t* data() const { return data_; }
   Bytes bytes() const { return bytes_; }
 
-  // Maps the part of `file`, whole pages that no other file has at present.
-  absl::Status Map(const UniqueFd& file, memory::Extent part) const;
+  // Maps the file's bytes from `offset` on at `part` of the window: whole pages, where no other file
+  // is mapped at present.
+  absl::Status Map(const UniqueFd& file, Bytes offset, memory::Extent part) const;
   // Unmaps the part and keeps the addresses free.
   void Unmap(memory::Extent part) const;
 

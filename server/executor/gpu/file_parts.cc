@@ -9,21 +9,21 @@ namespace torpor::executor {
 
 FileParts::~FileParts() {
   MutexLock lock(&mutex_);
-  for (const memory::Extent& part : mapped_.extents()) window_.Unmap(part);
+  for (const memory::Extent& part : mapped_.extents()) window_.Unmap(PlaceOf(part));
 }
 
 absl::Status FileParts::Ensure(memory::Extent extent) {
-  if (extent.begin >= extent.end || extent.end > window_.bytes()) {
+  if (extent.begin >= extent.end || extent.end > place_.bytes()) {
     return absl::InvalidArgumentError(absl::StrCat("[", extent.begin, ", ", extent.end,
-                                                   ") is not inside the node's ", window_.bytes(),
-                                                   " bytes of addresses"));
+                                                   ") is not inside a file of ", place_.bytes(),
+                                                   " bytes"));
   }
   MutexLock lock(&mutex_);
   if (mapped_.Contains(extent)) return absl::OkStatus();
   const memory::Extent whole{RoundDown(extent.begin, unit_),
-                             std::min(RoundUp(extent.end, unit_), window_.bytes())};
+                             std::min(RoundUp(extent.end, unit_), place_.bytes())};
   for (const memory::Extent& gap : mapped_.Gaps(whole)) {
-    TORPOR_RETURN_IF_ERROR(window_.Map(file_, gap));
+    TORPOR_RETURN_IF_ERROR(window_.Map(file_, gap.begin, PlaceOf(gap)));
     mapped_.Add(gap);
   }
   return absl::OkStatus();

@@ -17,9 +17,10 @@ namespace torpor::executor {
 // the object is destroyed. Thread-safe.
 class FileParts {
  public:
-  // Maps nothing yet. `window` must outlive the object; `unit` is whole pages.
-  FileParts(const AddressWindow& window, UniqueFd file, Bytes unit)
-      : window_(window), file_(std::move(file)), unit_(unit) {}
+  // Maps nothing yet. `place`: of the whole file in the window, which must outlive the object;
+  // `unit` is whole pages.
+  FileParts(UniqueFd file, const AddressWindow& window, memory::Extent place, Bytes unit)
+      : file_(std::move(file)), window_(window), place_(place), unit_(unit) {}
   ~FileParts();
   FileParts(const FileParts&) = delete;
   FileParts& operator=(const FileParts&) = delete;
@@ -29,11 +30,18 @@ class FileParts {
   // Whether the extent is mapped.
   bool Holds(memory::Extent extent) const;
 
-  std::uint8_t* data() const { return window_.data(); }
+  // Returns the address of the file's first byte.
+  std::uint8_t* data() const { return window_.data() + place_.begin; }
 
  private:
-  const AddressWindow& window_;
+  // Returns where a part of the file lies in the window.
+  memory::Extent PlaceOf(memory::Extent part) const {
+    return {place_.begin + part.begin, place_.begin + part.end};
+  }
+
   const UniqueFd file_;
+  const AddressWindow& window_;
+  const memory::Extent place_;
   const Bytes unit_;
   mutable Mutex mutex_;
   memory::ExtentSet mapped_ ABSL_GUARDED_BY(mutex_);

@@ -43,10 +43,10 @@ absl::StatusOr<SharedMapping> SharedMapping::Map(const UniqueFd& file, Bytes byt
 }
 
 absl::StatusOr<SharedMapping> SharedMapping::InParts(UniqueFd file, const AddressWindow& window,
-                                                     Bytes unit) {
-  TORPOR_RETURN_IF_ERROR(CheckSize(file, window.bytes()));
-  return SharedMapping(window.data(), window.bytes(),
-                       std::make_unique<FileParts>(window, std::move(file), unit));
+                                                     memory::Extent place, Bytes unit) {
+  TORPOR_RETURN_IF_ERROR(CheckSize(file, place.bytes()));
+  auto parts = std::make_unique<FileParts>(std::move(file), window, place, unit);
+  return SharedMapping(parts->data(), place.bytes(), std::move(parts));
 }
 
 absl::Status SharedMapping::Ensure(memory::Extent extent) const {

@@ -23,10 +23,10 @@ class SharedMapping {
   // if `address` is in use.
   static absl::StatusOr<SharedMapping> Map(const UniqueFd& file, Bytes bytes,
                                            std::uint64_t address = 0);
-  // Maps parts of the file, of whole `unit`s, as Ensure asks for them. The file is as large as
-  // `window`, which must outlive the mapping.
+  // Maps parts of the file, of whole `unit`s, as Ensure asks for them, at a place of the file's size
+  // in `window`, which must outlive the mapping.
   static absl::StatusOr<SharedMapping> InParts(UniqueFd file, const AddressWindow& window,
-                                               Bytes unit);
+                                               memory::Extent place, Bytes unit);
   SharedMapping(SharedMapping&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)),
         bytes_(std::exchange(other.bytes_, 0)),

@@ -14,12 +14,16 @@ constexpr Bytes StateBytes(Bytes image_bytes) {
   return image_bytes / wire::kImageBlockBytes * memory::BlockStates::kBytesPerBlock;
 }
 
-absl::Status CheckRange(const char* what, std::uint64_t base, Bytes bytes,
-                        std::uint64_t expected_base, Bytes expected_bytes) {
-  if (base == expected_base && bytes == expected_bytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "a session's %s addresses begin at %#x, with %d bytes; this executor has %#x, with %d", what,
-      base, bytes, expected_base, expected_bytes));
+// Returns where [base, base + bytes) lies in the node's range.
+absl::StatusOr<memory::Extent> PlaceIn(std::uint64_t node_base, Bytes node_bytes,
+                                       std::uint64_t base, Bytes bytes) {
+  const Bytes begin = base - node_base;
+  if (base >= node_base && begin <= node_bytes && bytes <= node_bytes - begin) {
+    return memory::Extent{begin, begin + bytes};
+  }
+  return absl::InvalidArgumentError(
+      absl::StrFormat("a session has %d bytes of addresses at %#x; this executor has %d at %#x",
+                      bytes, base, node_bytes, node_base));
 }
 
 }  // namespace
@@ -38,29 +42,32 @@ absl::StatusOr<std::unique_ptr<NodeWindows>> NodeWindows::Reserve(
 
 absl::StatusOr<MappedSessionFiles> NodeWindows::Open(const std::string& descriptor_socket,
                                                      const SessionIdentity& identity) const {
-  TORPOR_RETURN_IF_ERROR(CheckRange("GPU", identity.device_base, identity.device_bytes,
-                                    addresses_.device_base, addresses_.device_bytes));
+  TORPOR_ASSIGN_OR_RETURN(const memory::Extent image,
+                          PlaceIn(addresses_.device_base, addresses_.device_bytes,
+                                  identity.device_base, identity.device_bytes));
   const auto fetch = [&](wire::SharedMemory what) {
     return FetchDescriptor(descriptor_socket, identity.id, identity.key, what);
   };
   const auto in_parts = [&](wire::SharedMemory what, const AddressWindow& window,
-                            Bytes unit) -> absl::StatusOr<SharedMapping> {
+                            memory::Extent place, Bytes unit) -> absl::StatusOr<SharedMapping> {
     TORPOR_ASSIGN_OR_RETURN(UniqueFd file, fetch(what));
-    return SharedMapping::InParts(std::move(file), window, unit);
+    return SharedMapping::InParts(std::move(file), window, place, unit);
   };
   MappedSessionFiles files;
   TORPOR_ASSIGN_OR_RETURN(const UniqueFd window, fetch(wire::SharedMemory::kWindow));
   TORPOR_ASSIGN_OR_RETURN(files.window, SharedMapping::Map(window, identity.window_bytes));
   TORPOR_ASSIGN_OR_RETURN(files.image.image,
-                          in_parts(wire::SharedMemory::kImage, *images_, segment_bytes_));
+                          in_parts(wire::SharedMemory::kImage, *images_, image, segment_bytes_));
   TORPOR_ASSIGN_OR_RETURN(
       files.image.block_states,
-      in_parts(wire::SharedMemory::kBlockStates, *block_states_, StateBytes(segment_bytes_)));
+      in_parts(wire::SharedMemory::kBlockStates, *block_states_,
+               {StateBytes(image.begin), StateBytes(image.end)}, StateBytes(segment_bytes_)));
   if (identity.host_bytes == 0) return files;
-  TORPOR_RETURN_IF_ERROR(CheckRange("host", identity.host_base, identity.host_bytes,
-                                    addresses_.host_base, addresses_.host_bytes));
-  TORPOR_ASSIGN_OR_RETURN(
-      files.arena, in_parts(wire::SharedMemory::kHostArena, *arenas_, server::kHostSegmentBytes));
+  TORPOR_ASSIGN_OR_RETURN(const memory::Extent arena,
+                          PlaceIn(addresses_.host_base, addresses_.host_bytes, identity.host_base,
+                                  identity.host_bytes));
+  TORPOR_ASSIGN_OR_RETURN(files.arena, in_parts(wire::SharedMemory::kHostArena, *arenas_, arena,
+                                                server::kHostSegmentBytes));
   return files;
 }
 

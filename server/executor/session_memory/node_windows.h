@@ -21,7 +21,7 @@ class NodeWindows {
       const server::NodeAddresses& addresses, Bytes chunk_bytes);
 
   // Fetches the session's files from torpord; nothing but the window is mapped yet. Blocks.
-  // InvalidArgument if the session's addresses are not the node's.
+  // InvalidArgument if the session's addresses are not among the node's.
   absl::StatusOr<MappedSessionFiles> Open(const std::string& descriptor_socket,
                                           const SessionIdentity& identity) const;
 
