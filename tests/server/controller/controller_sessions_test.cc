@@ -1,3 +1,6 @@
+#include <vector>
+
+#include "base/descriptor_limit.h"
 #include "server/controller/model/cuda_errors.h"
 #include "tests/server/controller/controller_harness.h"
 
@@ -99,6 +102,24 @@ TEST_F(ControllerSessions, AnInquiryTellsWhatIsFree) {
   ASSERT_TRUE(reply);
   EXPECT_EQ(reply->free_bytes,
             std::vector<std::uint64_t>{reply->devices.at(0).total_bytes - 40 * kMiB});
+}
+
+// Of 64 GiB each, as it was, 416 would be all.
+TEST_F(ControllerSessions, ThousandsHaveAddressesOfTheirOwn) {
+  constexpr std::size_t kSessions = 2000;
+  RaiseDescriptorLimit();
+  StartExecutor(0);
+  std::vector<Client> clients;
+  for (std::size_t i = 0; i < kSessions; ++i) {
+    clients.push_back(Connect("token-b"));
+    ASSERT_EQ(clients.back().hello.error, 0) << clients.back().hello.message;
+  }
+  const NodeSnapshot node = controller_->Snapshot();
+  EXPECT_EQ(node.addresses.bytes - node.addresses.free_bytes, kSessions * kGiB);
+  const auto reply = Malloc(clients.back(), 4 * kKiB);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->error, 0) << reply->message;
+  EXPECT_GE(reply->address, clients.back().hello.device_base);
 }
 
 // Or else two processes, or two libraries of one, would not agree on what they have.
