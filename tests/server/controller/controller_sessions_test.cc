@@ -164,15 +164,18 @@ TEST_F(ControllerSessions, WhoSpeaksOutOfTurnIsCutOff) {
 
 TEST_F(ControllerSessions, SessionsHaveAddressesOfTheirOwn) {
   StartExecutor(0);
-  const Client first = Connect("token-a");
-  const Client second = Connect("token-b");
-  EXPECT_GE(second.hello.device_base, first.hello.host_base + first.hello.host_bytes);
+  Client first = Connect("token-a");
+  Client second = Connect("token-b");
+  EXPECT_EQ(second.hello.device_base, first.hello.device_base) << "the node's";
+  EXPECT_GE(first.hello.host_base, first.hello.device_base + first.hello.device_bytes);
+  EXPECT_NE(Malloc(first, kMiB)->address / kGiB, Malloc(second, kMiB)->address / kGiB);
 }
 
 TEST_F(ControllerSessions, DeathFreesEverything) {
   StartExecutor(0);
   Client client = Connect("token-a");
-  ASSERT_EQ(Malloc(client, 40 * kMiB)->error, 0);
+  const auto reply = Malloc(client, 40 * kMiB);
+  ASSERT_EQ(reply->error, 0);
   Serve("a", client);
   Disconnect(client);
   EXPECT_TRUE(executors_[0].sessions.empty());
@@ -180,7 +183,10 @@ TEST_F(ControllerSessions, DeathFreesEverything) {
   EXPECT_EQ(controller_->Snapshot().gpus[0].used_bytes, 0u);
   EXPECT_EQ(controller_->Snapshot().sessions, 0u);
   // The addresses are given again.
-  EXPECT_EQ(Connect("token-a").hello.device_base, client.hello.device_base);
+  const AddressSnapshot addresses = controller_->Snapshot().addresses;
+  EXPECT_EQ(addresses.free_bytes, addresses.bytes);
+  Client next = Connect("token-a");
+  EXPECT_EQ(Malloc(next, 40 * kMiB)->address, reply->address);
 }
 
 TEST_F(ControllerSessions, DeathUnderALeaseFreesTheGpu) {
