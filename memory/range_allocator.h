@@ -11,9 +11,9 @@
 namespace torpor::memory {
 
 // Hands out pieces of a session's addresses, which are one range or several, and counts the chunks
-// that live pieces touch: the memory that the image occupies on a GPU. Small pieces share separate chunks, so
-// that a long-lived small piece does not keep a large piece's chunk occupied. Pure bookkeeping
-// without I/O; not thread-safe.
+// that live pieces touch: the memory that the image occupies on a GPU. Small pieces share separate
+// chunks, so that a long-lived small piece does not keep a large piece's chunk occupied. Pure
+// bookkeeping without I/O; not thread-safe.
 class RangeAllocator {
  public:
   static constexpr Bytes kAlignment = 512;

@@ -87,7 +87,7 @@ struct HelloReply {
   // [device_base, device_base + device_bytes) free, and map the host arena at host_base.
   std::uint64_t device_base = 0;
   std::uint64_t device_bytes = 0;
-  std::uint64_t memory_limit = 0;          // bytes the session's function may allocate
+  std::uint64_t memory_limit = 0;  // bytes the session's function may allocate
   std::uint64_t host_base = 0;
   std::uint64_t host_bytes = 0;            // 0 for a secondary session
   std::uint64_t window_bytes = 0;          // completion page and payload ring, anywhere

@@ -76,8 +76,8 @@ struct FunctionSnapshot {
 
 // The node's addresses for sessions.
 struct AddressSnapshot {
-  std::string mode;  // map, translate
-  std::string fallback;  // why this is not the configured mode; empty: it is
+  std::string mode;        // map, translate
+  std::string fallback;    // why this is not the configured mode; empty: it is
   std::uint64_t base = 0;  // of GPU addresses
   Bytes bytes = 0;
   Bytes free_bytes = 0;  // owned by no session

@@ -13,11 +13,10 @@ absl::Status SessionStorage::Create(ClientSession& session, Bytes memory_limit) 
   memory.key = NewSessionKey();
   memory.peer_key = NewSessionKey();
   const NodeAddresses& addresses = segments_.addresses();
-  auto files =
-      repository_.Create(session.id, memory.key,
-                         {.image = addresses.device_bytes,
-                          .host_arena = session.has_arena() ? addresses.host_bytes : 0,
-                          .window = window_bytes_});
+  auto files = repository_.Create(session.id, memory.key,
+                                  {.image = addresses.device_bytes,
+                                   .host_arena = session.has_arena() ? addresses.host_bytes : 0,
+                                   .window = window_bytes_});
   if (!files.ok()) {
     segments_.Release(session);
     return files.status();

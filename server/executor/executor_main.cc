@@ -70,7 +70,8 @@ void AddOptions(CLI::App& app, CommandLine& line) {
                  "why} with the first candidate's index and exit")
       ->type_name("JSON");
   app.add_option("--cuda-library-dir", line.cuda_library_dir,
-                 "For --list-devices and --probe-addresses: folder of libcuda.so.1; empty: where the dynamic linker "
+                 "For --list-devices and --probe-addresses: folder of libcuda.so.1; empty: where "
+                 "the dynamic linker "
                  "finds it")
       ->type_name("DIR");
   app.add_option("--settings", line.settings, "Settings of the executor to start")
@@ -121,8 +122,7 @@ int ProbeAddresses(const CommandLine& line) {
   if (const absl::Status status = ReadProbe(line.probe_addresses, gpus, candidates); !status.ok()) {
     return Fail(status, ExitStatus::kUsage);
   }
-  const auto probe =
-      torpor::executor::ProbeAddresses(line.cuda_library_dir, gpus, candidates);
+  const auto probe = torpor::executor::ProbeAddresses(line.cuda_library_dir, gpus, candidates);
   if (!probe.ok()) return Fail(probe.status());
   nlohmann::json found;
   if (probe->found) found = std::ranges::find(candidates, *probe->found) - candidates.begin();

@@ -75,12 +75,12 @@ NodeSeries::NodeSeries(Registry& registry)
       address_fallback_(AddGauge(registry, "torpor_address_fallback",
                                  "1 if the driver has refused address_mode: map.")
                             .Add({})),
-      address_bytes_(AddGauge(registry, "torpor_address_bytes",
-                              "GPU addresses set aside for all sessions.")
-                         .Add({})),
-      free_address_bytes_(AddGauge(registry, "torpor_free_address_bytes",
-                                   "GPU addresses that no session owns.")
-                              .Add({})),
+      address_bytes_(
+          AddGauge(registry, "torpor_address_bytes", "GPU addresses set aside for all sessions.")
+              .Add({})),
+      free_address_bytes_(
+          AddGauge(registry, "torpor_free_address_bytes", "GPU addresses that no session owns.")
+              .Add({})),
       alpha_(AddGauge(registry, "torpor_queue_alpha",
                       "Share of the required requests whose functions go first.")) {
   for (const char* reason : kReasons) evictions_.Add({{"reason", reason}});

@@ -70,11 +70,12 @@ absl::Status SessionFiles::NoteZeros(wire::SharedMemory what, Bytes offset, Byte
   constexpr Bytes kBytesPerPage =
       kPageBytes / memory::BlockStates::kBytesPerBlock * wire::kImageBlockBytes;
   const Bytes begin = RoundDown(offset, kBytesPerPage);
-  const Bytes blocks = RoundUp(offset + bytes - begin, wire::kImageBlockBytes) / wire::kImageBlockBytes;
+  const Bytes blocks =
+      RoundUp(offset + bytes - begin, wire::kImageBlockBytes) / wire::kImageBlockBytes;
   const Bytes size = blocks * memory::BlockStates::kBytesPerBlock;
-  void* const words = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, block_states_.fd.get(),
-                           static_cast<off_t>(begin / wire::kImageBlockBytes *
-                                              memory::BlockStates::kBytesPerBlock));
+  void* const words = mmap(
+      nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, block_states_.fd.get(),
+      static_cast<off_t>(begin / wire::kImageBlockBytes * memory::BlockStates::kBytesPerBlock));
   if (words == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot map the states of blocks");
   memory::BlockStates({static_cast<std::uint64_t*>(words), blocks}, wire::kImageBlockBytes)
       .Reset({offset - begin, offset + bytes - begin});

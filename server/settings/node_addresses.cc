@@ -19,10 +19,8 @@ constexpr Bytes kMinImageBlock = 64 * kKiB;
 constexpr Bytes kPage = 4 * kKiB;
 
 constexpr NodeAddresses At(std::uint64_t base, Bytes bytes) {
-  return {.device_base = base,
-          .device_bytes = bytes,
-          .host_base = base + bytes,
-          .host_bytes = bytes};
+  return {
+      .device_base = base, .device_bytes = bytes, .host_base = base + bytes, .host_bytes = bytes};
 }
 
 bool Fits(std::uint64_t base, Bytes bytes) { return base < kEnd && bytes <= (kEnd - base) / 2; }
@@ -52,7 +50,8 @@ std::vector<NodeAddresses> AddressCandidates(std::uint64_t base, Bytes bytes) {
     add(base, size);
     for (const std::uint64_t other : kOtherBases) add(other, size);
   }
-  if (candidates.empty()) add(base, RoundDown(std::min(bytes, (kEnd - std::min(base, kEnd)) / 2), kGiB));
+  if (candidates.empty())
+    add(base, RoundDown(std::min(bytes, (kEnd - std::min(base, kEnd)) / 2), kGiB));
   return candidates;
 }
 

@@ -51,8 +51,7 @@ TEST(RangeAllocator, RangesComeLaterAndNeighboursAreOne) {
     EXPECT_EQ(across.offset, 8 * kGiB);
     EXPECT_EQ(allocator.OccupiedBlocks(),
               (std::vector<Block>{{kGiB, 4 * kMiB}, {8 * kGiB, 6 * kMiB}}));
-    EXPECT_EQ(allocator.EmptiedChunks(*allocator.Free(across.offset)),
-              (Block{8 * kGiB, 6 * kMiB}));
+    EXPECT_EQ(allocator.EmptiedChunks(*allocator.Free(across.offset)), (Block{8 * kGiB, 6 * kMiB}));
     EXPECT_EQ(allocator.occupied_bytes(), 4 * kMiB);
   }
 }

@@ -53,8 +53,7 @@ void HostAllocations::AllocNow(const SessionPtr& session, const wire::HostAlloc&
   });
 }
 
-absl::StatusOr<memory::Block> HostAllocations::TakeAddresses(ClientSession& session,
-                                                             Bytes bytes) {
+absl::StatusOr<memory::Block> HostAllocations::TakeAddresses(ClientSession& session, Bytes bytes) {
   std::optional<memory::RangeAllocator>& host = session.memory.host;
   if (!host) return absl::FailedPreconditionError("the process's first session has its host arena");
   if (bytes == 0 || bytes > kHostArenaBytes || session.memory.host_blocks.size() >= kMaxBlocks) {

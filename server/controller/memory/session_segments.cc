@@ -43,16 +43,18 @@ absl::Status Grow(SessionAddresses& from, std::vector<Block>& owned, RangeAlloca
   const Bytes has = Total(owned);
   if (needed > limit || has > limit - needed) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("cannot allocate ", bytes, " bytes: no piece of the session's addresses has "
-                     "room, and with ", has, " bytes it has as many as it may (", limit, ")"));
+        absl::StrCat("cannot allocate ", bytes,
+                     " bytes: no piece of the session's addresses has "
+                     "room, and with ",
+                     has, " bytes it has as many as it may (", limit, ")"));
   }
   const std::optional<Block> block = TakeSegments(from, owned, needed, limit - has);
   if (!block) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "cannot allocate ", bytes, " bytes: all sessions together leave ", from.free_bytes(),
-        " of the node's ", from.total_bytes(),
-        " bytes of addresses, and too few in one piece; close some sessions, or raise "
-        "address_space"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot allocate ", bytes, " bytes: all sessions together leave ",
+                     from.free_bytes(), " of the node's ", from.total_bytes(),
+                     " bytes of addresses, and too few in one piece; close some sessions, or raise "
+                     "address_space"));
   }
   allocator.AddRange(*block);
   if (!owned.empty() && owned.back().end() == block->offset) {
@@ -83,8 +85,7 @@ absl::Status SessionSegments::Begin(ClientSession& session, Bytes memory_limit) 
   // Room for fragmentation, so that a program can allocate all of its limit. Chunks that lie apart
   // take up to twice their bytes of addresses.
   const Bytes room = 2 * memory_limit + memory_limit / 4;
-  memory.address_limit =
-      RoundUp(std::max(options_.address_range, room), device_.segment_bytes());
+  memory.address_limit = RoundUp(std::max(options_.address_range, room), device_.segment_bytes());
   memory.device.emplace(options_.chunk_bytes, options_.is_apart ? Layout::kApart : Layout::kDense);
   if (session.has_arena()) memory.host.emplace(kHostChunkBytes);
   return GrowDevice(session, 1);

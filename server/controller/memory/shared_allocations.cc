@@ -53,9 +53,7 @@ void SharedAllocations::Open(const SessionPtr& session, const wire::OpenMemory& 
     return refuse(kCudaErrorInvalidResourceHandle, "the process has this memory open already");
   }
   owner->shared.Open(offset, session->id);
-  const wire::OpenMemoryReply reply = {call.request_id,
-                                       kCudaSuccess,
-                                       "",
+  const wire::OpenMemoryReply reply = {call.request_id, kCudaSuccess, "",
                                        owner->memory.device->Find(offset)->bytes,
                                        owner->device_index};
   MakeReachable(owner, [=, this, owner = owner->id, offset = offset](const absl::Status& status) {

@@ -28,10 +28,10 @@ absl::StatusOr<std::unique_ptr<AddressWindow>> AddressWindow::Reserve(Bytes byte
   const int error = data == MAP_FAILED ? errno : EEXIST;
   if (data != MAP_FAILED) munmap(data, bytes);
   const std::string where = address != 0 ? absl::StrFormat(" at %#x", address) : std::string();
-  const std::string message = absl::StrCat(
-      "cannot keep ", bytes, " bytes of addresses free", where, ": ",
-      std::generic_category().message(error), "; raise the limit of addresses (ulimit -v)",
-      " or lower address_space");
+  const std::string message =
+      absl::StrCat("cannot keep ", bytes, " bytes of addresses free", where, ": ",
+                   std::generic_category().message(error),
+                   "; raise the limit of addresses (ulimit -v)", " or lower address_space");
   return error == EEXIST ? absl::AlreadyExistsError(message)
                          : absl::ResourceExhaustedError(message);
 }
@@ -44,9 +44,9 @@ absl::Status AddressWindow::Map(const UniqueFd& file, Bytes offset, memory::Exte
       mmap(data_ + part.begin, part.bytes(), PROT_READ | PROT_WRITE,
            MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file.get(), static_cast<off_t>(offset));
   if (mapped != MAP_FAILED) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("cannot map ", part.bytes(),
-                                                   " bytes of a session's memory: ",
-                                                   std::generic_category().message(errno)));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("cannot map ", part.bytes(),
+                   " bytes of a session's memory: ", std::generic_category().message(errno)));
 }
 
 void AddressWindow::Unmap(memory::Extent part) const {

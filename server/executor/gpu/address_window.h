@@ -24,8 +24,8 @@ class AddressWindow {
   std::uint8_t* data() const { return data_; }
   Bytes bytes() const { return bytes_; }
 
-  // Maps the file's bytes from `offset` on at `part` of the window: whole pages, where no other file
-  // is mapped at present.
+  // Maps the file's bytes from `offset` on at `part` of the window: whole pages, where no other
+  // file is mapped at present.
   absl::Status Map(const UniqueFd& file, Bytes offset, memory::Extent part) const;
   // Unmaps the part and keeps the addresses free.
   void Unmap(memory::Extent part) const;

@@ -23,8 +23,8 @@ class SharedMapping {
   // if `address` is in use.
   static absl::StatusOr<SharedMapping> Map(const UniqueFd& file, Bytes bytes,
                                            std::uint64_t address = 0);
-  // Maps parts of the file, of whole `unit`s, as Ensure asks for them, at a place of the file's size
-  // in `window`, which must outlive the mapping.
+  // Maps parts of the file, of whole `unit`s, as Ensure asks for them, at a place of the file's
+  // size in `window`, which must outlive the mapping.
   static absl::StatusOr<SharedMapping> InParts(UniqueFd file, const AddressWindow& window,
                                                memory::Extent place, Bytes unit);
   SharedMapping(SharedMapping&& other) noexcept

@@ -161,9 +161,9 @@ absl::StatusOr<std::unique_ptr<ImageBacking>> MappedMemory::Open(SessionId sessi
                                                                  std::uint64_t base, Bytes bytes) {
   const Bytes begin = base - reserved_.begin;
   if (base < reserved_.begin || begin > reserved_.bytes || bytes > reserved_.bytes - begin) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "session %d has %d bytes of addresses at %#x; %d are reserved at %#x", session.value, bytes,
-        base, reserved_.bytes, reserved_.begin));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("session %d has %d bytes of addresses at %#x; %d are reserved at %#x",
+                        session.value, bytes, base, reserved_.bytes, reserved_.begin));
   }
   return MappedBacking::Open(device_, pool_, base, bytes);
 }

@@ -82,8 +82,8 @@ class MappedBacking final : public ImageBacking {
   Chunks chunks_;
 };
 
-// Image memory for `address_mode: map`: chunks of the pool, mapped wherever needed in one range that
-// all sessions share.
+// Image memory for `address_mode: map`: chunks of the pool, mapped wherever needed in one range
+// that all sessions share.
 class MappedMemory final : public ImageMemory {
  public:
   // `device` and `pool` must outlive the object; `reserved` is reserved with the driver as long.

@@ -60,8 +60,7 @@ TEST_F(MappedInParts, LeavesTheWindowToOthersAtTheEnd) {
   window_->data()[0] = 1;
   mapping.reset();
   EXPECT_FALSE(IsReadable(window_->data()));
-  const SharedMapping next =
-      *SharedMapping::InParts(NewFile(kSize), *window_, {0, kSize}, kUnit);
+  const SharedMapping next = *SharedMapping::InParts(NewFile(kSize), *window_, {0, kSize}, kUnit);
   ASSERT_TRUE(next.Ensure({0, 1}).ok());
   EXPECT_EQ(window_->data()[0], 0) << "another file's";
 }

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "server/executor/gpu/address_reservation.h"
-
 #include "tests/server/executor/gpu/fake_cuda.h"
 
 namespace torpor::executor {
