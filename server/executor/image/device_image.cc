@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "memory/range_allocator.h"
 #include "proto/wire/descriptor_socket.h"
 #include "server/executor/image/address_scan.h"
 
@@ -345,7 +346,8 @@ absl::Status DeviceImage::MapHostPart(memory::Extent extent) {
   TORPOR_RETURN_IF_ERROR(host_image_.Ensure(extent));
   TORPOR_RETURN_IF_ERROR(blocks_.MapStates(extent));
   own_begin_ = std::min<Bytes>(own_begin_, extent.begin);
-  own_end_ = std::max<Bytes>(own_end_, extent.end);
+  // A pointer may point behind the last byte, and a little further.
+  own_end_ = std::max<Bytes>(own_end_, extent.end + memory::RangeAllocator::kGuard);
   return absl::OkStatus();
 }
 
