@@ -190,7 +190,8 @@ void FakeDaemon::AnswerMemory(Stream& stream, const wire::ClientMessage& message
   if (const auto* ask = std::get_if<wire::ShareMemory>(&message))
     Answer(stream, wire::ShareMemoryReply{ask->request_id, 0, "", {1, 2, 3}});
   if (const auto* ask = std::get_if<wire::OpenMemory>(&message))
-    Answer(stream, wire::OpenMemoryReply{ask->request_id, script_.open_error, "", kForeignBytes, 0});
+    Answer(stream,
+           wire::OpenMemoryReply{ask->request_id, script_.open_error, "", kForeignBytes, 0});
   if (const auto* ask = std::get_if<wire::CloseMemory>(&message))
     Answer(stream, wire::MemoryReply{ask->request_id, 0, "", 0});
   if (const auto* ask = std::get_if<wire::MemGetInfo>(&message))
