@@ -1,9 +1,12 @@
 #include "memory/range_allocator.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace torpor::memory {
 namespace {
+
+constexpr Bytes kMaxBytes = Bytes{1} << 56;  // above all address spaces; sums cannot overflow
 
 void Append(std::vector<Block>& blocks, Block block) {
   if (!blocks.empty() && blocks.back().offset + blocks.back().bytes == block.offset) {
@@ -15,20 +18,31 @@ void Append(std::vector<Block>& blocks, Block block) {
 
 }  // namespace
 
-RangeAllocator::RangeAllocator(Bytes range_bytes, Bytes chunk_bytes, Layout layout)
-    : range_bytes_(range_bytes),
-      chunk_bytes_(chunk_bytes),
+RangeAllocator::RangeAllocator(Bytes chunk_bytes, Layout layout)
+    : chunk_bytes_(chunk_bytes),
       layout_(layout),
       small_below_(std::min(kSmallBytes, chunk_bytes)),
       slab_bytes_(layout == Layout::kApart ? chunk_bytes - kGuard : chunk_bytes),
       large_free_(0),
-      small_free_(chunk_bytes),
-      chunk_users_(range_bytes / chunk_bytes) {
-  large_free_.Add({0, range_bytes_});
+      small_free_(chunk_bytes) {}
+
+RangeAllocator::RangeAllocator(Bytes range_bytes, Bytes chunk_bytes, Layout layout)
+    : RangeAllocator(chunk_bytes, layout) {
+  AddRange({0, range_bytes});
+}
+
+void RangeAllocator::AddRange(Block range) {
+  chunk_users_[range.offset / chunk_bytes_].resize(range.bytes / chunk_bytes_);
+  large_free_.Add(range);
+}
+
+Bytes RangeAllocator::RoomFor(Bytes bytes) const {
+  bytes = RoundUp(bytes, kAlignment);
+  return RoundUp(IsSmall(bytes) ? chunk_bytes_ : RoomOf({0, bytes}).bytes, chunk_bytes_);
 }
 
 std::optional<Block> RangeAllocator::Allocate(Bytes bytes) {
-  if (bytes == 0 || bytes > range_bytes_) return std::nullopt;
+  if (bytes == 0 || bytes > kMaxBytes) return std::nullopt;
   bytes = RoundUp(bytes, kAlignment);
   const std::optional<Block> block = IsSmall(bytes) ? TakeSmall(bytes) : TakeLarge(bytes);
   if (!block) return std::nullopt;
@@ -83,7 +97,7 @@ Block RangeAllocator::RoomOf(Block piece) const {
 void RangeAllocator::Touch(Block block, bool is_live) {
   const Bytes last = (block.offset + block.bytes - 1) / chunk_bytes_;
   for (Bytes chunk = block.offset / chunk_bytes_; chunk <= last; ++chunk) {
-    std::uint32_t& users = chunk_users_[chunk];
+    std::uint32_t& users = UsersOf(chunk);
     if (is_live) {
       if (users++ == 0) ++occupied_chunks_;
     } else if (--users == 0) {
@@ -97,6 +111,16 @@ std::vector<Block> RangeAllocator::Blocks() const {
   blocks.reserve(live_.size());
   for (const auto& [offset, bytes] : live_) blocks.push_back({offset, bytes});
   return blocks;
+}
+
+std::uint32_t& RangeAllocator::UsersOf(Bytes chunk) {
+  const auto range = std::prev(chunk_users_.upper_bound(chunk));
+  return range->second[chunk - range->first];
+}
+
+std::uint32_t RangeAllocator::UsersOf(Bytes chunk) const {
+  const auto range = std::prev(chunk_users_.upper_bound(chunk));
+  return range->second[chunk - range->first];
 }
 
 std::vector<Block> RangeAllocator::LiveBlocks(std::size_t max_blocks) const {
@@ -123,15 +147,17 @@ Block RangeAllocator::EmptiedChunks(Block freed) const {
   // Other pieces can touch the first and the last of the chunks only.
   Bytes first = freed.offset / chunk_bytes_;
   Bytes end = (freed.offset + freed.bytes - 1) / chunk_bytes_ + 1;
-  if (chunk_users_[first] > 0) ++first;
-  if (first < end && chunk_users_[end - 1] > 0) --end;
+  if (UsersOf(first) > 0) ++first;
+  if (first < end && UsersOf(end - 1) > 0) --end;
   return {first * chunk_bytes_, (end - first) * chunk_bytes_};
 }
 
 std::vector<Block> RangeAllocator::OccupiedBlocks() const {
   std::vector<Block> blocks;
-  for (std::size_t chunk = 0; chunk < chunk_users_.size(); ++chunk) {
-    if (chunk_users_[chunk] > 0) Append(blocks, {chunk * chunk_bytes_, chunk_bytes_});
+  for (const auto& [first, users] : chunk_users_) {
+    for (std::size_t i = 0; i < users.size(); ++i) {
+      if (users[i] > 0) Append(blocks, {(first + i) * chunk_bytes_, chunk_bytes_});
+    }
   }
   return blocks;
 }

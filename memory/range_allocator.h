@@ -10,10 +10,10 @@
 
 namespace torpor::memory {
 
-// Hands out pieces of a session's address range [0, range_bytes) and counts the chunks that live
-// pieces touch: the memory that the image occupies on a GPU. Small pieces share separate chunks, so
-// that a long-lived small piece does not keep a large piece's chunk occupied. Pure bookkeeping
-// without I/O; not thread-safe.
+// Hands out pieces of a session's addresses, which are one range or several, and counts the chunks
+// that live pieces touch: the memory that the image occupies on a GPU. Small pieces share separate
+// chunks, so that a long-lived small piece does not keep a large piece's chunk occupied. Pure
+// bookkeeping without I/O; not thread-safe.
 class RangeAllocator {
  public:
   static constexpr Bytes kAlignment = 512;
@@ -28,9 +28,17 @@ class RangeAllocator {
     kApart,
   };
 
-  // Both are multiples of kAlignment, and range_bytes of chunk_bytes. For kApart, a chunk is
-  // several times kGuard.
+  // Has no addresses yet. `chunk_bytes` is a multiple of kAlignment. For kApart, a chunk is several
+  // times kGuard.
+  explicit RangeAllocator(Bytes chunk_bytes, Layout layout = Layout::kDense);
+  // Has the addresses [0, range_bytes).
   RangeAllocator(Bytes range_bytes, Bytes chunk_bytes, Layout layout = Layout::kDense);
+
+  // Adds whole chunks of addresses. The range overlaps no earlier range; pieces may lie across
+  // neighbouring ranges.
+  void AddRange(Block range);
+  // Returns the bytes that a range needs so that a piece of `bytes` fits if nothing else is free.
+  Bytes RoomFor(Bytes bytes) const;
 
   // Returns a piece of `bytes` (> 0), rounded up to kAlignment, or nullopt if there is no room.
   std::optional<Block> Allocate(Bytes bytes);
@@ -67,8 +75,10 @@ class RangeAllocator {
   Block RoomOf(Block piece) const;
   std::vector<Block> BlocksApart() const;
   void Touch(Block block, bool is_live);
+  // Returns the live pieces that touch the chunk, which lies in a range.
+  std::uint32_t& UsersOf(Bytes chunk);
+  std::uint32_t UsersOf(Bytes chunk) const;
 
-  const Bytes range_bytes_;
   const Bytes chunk_bytes_;
   const Layout layout_;
   const Bytes small_below_;
@@ -76,7 +86,7 @@ class RangeAllocator {
   FreeBlocks large_free_;
   FreeBlocks small_free_;  // in chunks taken from large_free_
   std::map<Bytes, Bytes> live_;
-  std::vector<std::uint32_t> chunk_users_;
+  std::map<Bytes, std::vector<std::uint32_t>> chunk_users_;  // by the first chunk of a range
   Bytes live_bytes_ = 0;
   Bytes occupied_chunks_ = 0;
 };

@@ -12,6 +12,7 @@
 #include <optional>
 #include <variant>
 
+#include "base/descriptor_limit.h"
 #include "base/status_macros.h"
 #include "server/admin/admin_server.h"
 #include "server/config/config_loader.h"
@@ -246,6 +247,7 @@ int Run(int argc, char** argv) {
 
   SetUpLog(config->log.level, config->log.format);
   const sigset_t signals = BlockSignals();
+  RaiseDescriptorLimit();
   umask(0007);  // sockets and files are for owner and group
   absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(*config);
   if (!daemon.ok()) {

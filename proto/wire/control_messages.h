@@ -32,7 +32,7 @@ namespace torpor::wire {
 // changes fields of a message or command, since both sides refuse bytes that do not decode whole;
 // new commands do not need a new version. Hello, and a HelloReply that refuses, are the same in all
 // versions, as both report a difference of versions.
-inline constexpr std::uint32_t kProtocolVersion = 3;
+inline constexpr std::uint32_t kProtocolVersion = 4;
 inline constexpr int kMaxDevices = 16;  // of one program
 
 // A device as presented to the program.
@@ -83,10 +83,12 @@ struct HelloReply {
   std::array<std::uint8_t, 16> session_key{};  // shown to executors and the descriptor socket
   std::string function;
   std::string descriptor_socket;  // path of the descriptor socket
-  std::uint64_t device_base = 0;  // keep free: [device_base, device_base + device_bytes)
+  // Where memory of sessions can lie, the same for all sessions of the node: keep
+  // [device_base, device_base + device_bytes) free, and map the host arena at host_base.
+  std::uint64_t device_base = 0;
   std::uint64_t device_bytes = 0;
-  std::uint64_t memory_limit = 0;          // bytes the session's function may allocate
-  std::uint64_t host_base = 0;             // map the host arena here
+  std::uint64_t memory_limit = 0;  // bytes the session's function may allocate
+  std::uint64_t host_base = 0;
   std::uint64_t host_bytes = 0;            // 0 for a secondary session
   std::uint64_t window_bytes = 0;          // completion page and payload ring, anywhere
   std::vector<DeviceDescription> devices;  // what cudaGetDeviceCount counts
@@ -309,15 +311,12 @@ struct OpenMemoryReply {
   std::uint64_t request_id = 0;
   std::int32_t error = 0;  // cudaError_t
   std::string message;
-  std::uint64_t bytes = 0;       // from the address on, the same address in all processes
-  std::int32_t device = 0;       // of the memory, as the function counts devices
-  std::uint64_t range_base = 0;  // the owner's addresses: keep them free
-  std::uint64_t range_bytes = 0;
+  std::uint64_t bytes = 0;  // from the address on, the same address in all processes
+  std::int32_t device = 0;  // of the memory, as the function counts devices
 
   template <typename V>
   void Visit(V& v) {
     v(request_id), v(error), v(message), v(bytes), v(device);
-    v(range_base), v(range_bytes);
   }
 };
 

@@ -11,10 +11,11 @@ namespace torpor::wire {
 
 enum class SharedMemory : std::uint32_t {
   kWindow = 1,     // completion page and payload ring
-  kHostArena = 2,  // memory of cudaHostAlloc, sparse
+  kHostArena = 2,  // memory of cudaHostAlloc, sparse; the byte at offset x is the byte at host_base
+                   // + x
   kImage = 3,  // for executors only (torpord knows them by SO_PEERCRED): the image of the session's
                // device memory, sparse; the byte at offset x is the byte at device address
-               // device_base + x
+               // device_base + x. Map only parts: the file is as large as the node's addresses
   kBlockStates = 4,  // for executors only: the state of each block of kImageBlockBytes of the
                      // image (memory/block_states.h), 8 bytes a block
 };

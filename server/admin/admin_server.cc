@@ -163,6 +163,11 @@ class AdminService final : public v1::Admin::Service {
     status->set_uptime_seconds(ToSeconds(SteadyClock().Now() - started_));
     for (const GpuSnapshot& gpu : node.gpus) Fill(gpu, *status->add_gpus());
     status->set_policy(node.policy);
+    status->set_address_mode(node.addresses.mode);
+    status->set_address_fallback(node.addresses.fallback);
+    status->set_address_base(node.addresses.base);
+    status->set_address_bytes(node.addresses.bytes);
+    status->set_free_address_bytes(node.addresses.free_bytes);
     if (node.alpha) status->set_alpha(*node.alpha);
     status->set_functions(node.functions.size());
     status->set_compliant_functions(static_cast<std::uint64_t>(std::ranges::count_if(

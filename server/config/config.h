@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "server/settings/device_settings.h"
 #include "server/settings/log_settings.h"
+#include "server/settings/node_addresses.h"
 
 // The configuration of torpord as plain records. docs/configuration.md explains every field;
 // server/config/settings.h has the keys.
@@ -59,11 +60,21 @@ inline constexpr auto kWordsOf<LateRequests> =
                                        {LateRequests::kServeLast, "serve-last"},
                                        {LateRequests::kRefuse, "refuse"}});
 
+// The addresses that the node sets aside for all sessions.
+struct AddressConfig {
+  std::uint64_t base = 0x2000'0000'0000;  // where the first try is
+  Bytes space = 16 * 1024 * kGiB;         // of GPU addresses; as much of host addresses
+  // Not settings: what torpord has found at start, and why it does not map as configured.
+  NodeAddresses found;
+  std::string fallback;
+
+  bool operator==(const AddressConfig&) const = default;
+};
+
 // What every session of a function gets.
 struct SessionConfig {
   Bytes window_bytes = 16 * kMiB;   // window that client and executor share
-  Bytes address_range = 64 * kGiB;  // minimum of the range of device addresses
-  std::uint64_t address_base = 0x2000'0000'0000;
+  Bytes address_range = 64 * kGiB;  // device addresses that a session may have, or more if needed
   // Sessions without a token belong to the function of this name; empty: they are refused.
   std::string anonymous_function;
 
@@ -113,6 +124,7 @@ struct Config {
   std::string emulator_topology;  // path of the emulated node's YAML; empty: none
   std::vector<int> gpus;          // indices to serve; empty: all
   DeviceSettings device;
+  AddressConfig addresses;
   SessionConfig session;
   SchedulingConfig scheduling;
   RouterConfig router;
@@ -123,5 +135,8 @@ struct Config {
 
   bool operator==(const Config&) const = default;
 };
+
+// Returns the node's addresses: those found at start or, before, those that are tried first.
+NodeAddresses AddressesOf(const Config& config);
 
 }  // namespace torpor::server

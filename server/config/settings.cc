@@ -23,11 +23,21 @@ const Settings<SessionConfig>& SessionSettings() {
       MakeSetting("window_bytes", SizeKind{.min = kMiB, .max = kGiB}, &Target::window_bytes,
                   "Memory that a session shares with the daemon"),
       MakeSetting("address_range", MultipleKind{.unit = kGiB}, &Target::address_range,
-                  "Minimum of a session's range of device addresses"),
-      MakeSetting("address_base", AddressBaseKind(), &Target::address_base,
-                  "Where the sessions' device addresses begin"),
+                  "Device addresses that a session may have; more if its memory_limit needs more"),
       MakeSetting("anonymous_function", NameKind{.may_be_empty = true}, &Target::anonymous_function,
                   "Function of sessions without a token; empty: they are refused"),
+  };
+  return table;
+}
+
+const Settings<AddressConfig>& AddressSettings() {
+  using Target = AddressConfig;
+  static const Settings<Target> table = {
+      MakeSetting("address_base", AddressBaseKind(), &Target::base,
+                  "Where the node's addresses for sessions begin, if the driver agrees"),
+      MakeSetting("address_space", MultipleKind{.unit = kMinNodeAddresses}, &Target::space,
+                  "Device addresses to set aside for all sessions; half as much, and so on down to "
+                  "1TiB, if the driver refuses"),
   };
   return table;
 }
@@ -109,6 +119,7 @@ Settings<Config> MakeNodeSettings() {
                   "Indices of the GPUs to serve, as 0,1; empty: all"),
   };
   AddSettingsOf(table, &Target::device, DeviceSettingTable());
+  AddSettingsOf(table, &Target::addresses, AddressSettings());
   AddSettingsOf(table, &Target::session, SessionSettings());
   AddSettingsOf(table, &Target::scheduling, SchedulingSettings());
   AddSettingsOf(table, &Target::router, RouterSettings());

@@ -37,11 +37,10 @@ absl::Status WhyRefused(scheduler::Refusal reason) {
   return absl::UnavailableError("");
 }
 
-SessionStorage::Options StorageOptionsOf(const Config& config) {
-  return {.address_base = config.session.address_base,
+SessionSegments::Options SegmentOptionsOf(const Config& config) {
+  return {.addresses = AddressesOf(config),
           .address_range = config.session.address_range,
           .chunk_bytes = config.device.chunk_bytes,
-          .window_bytes = config.session.window_bytes,
           .is_apart = config.device.address_mode == AddressMode::kTranslate};
 }
 
@@ -71,11 +70,12 @@ Controller::Controller(Options options, TaskLoop& loop, Repository& repository,
       tables_(config_, options.gpus, loop, killer),
       placements_(tables_.instances, feed_.scheduler(), loop),
       images_(tables_, feed_.scheduler(), feed_, telemetry, loop, [this] { admin_.Check(); }),
-      memory_(tables_, images_, feed_, loop, config_.device.chunk_bytes,
+      segments_(SegmentOptionsOf(config_)),
+      memory_(tables_, images_, feed_, loop, config_.device.chunk_bytes, segments_,
               [this](const SessionPtr& session, const StepQueue::Finish& finish) {
                 closing_.Finish(session, finish);
               }),
-      storage_(StorageOptionsOf(config_), repository, loop),
+      storage_(config_.session.window_bytes, segments_, repository, loop),
       implicit_(tables_.sessions, feed_),
       leases_(tables_.instances, tables_.sessions, tables_.executors, images_.swaps, implicit_,
               feed_, telemetry, loop,
@@ -377,6 +377,11 @@ absl::StatusOr<RequestTrace> Controller::Explain(const std::string& request_id) 
 NodeSnapshot Controller::Snapshot() const {
   NodeSnapshot node = snapshots_.Take();
   node.policy = config_.scheduling.policy;
+  node.addresses = {.mode = std::string(WordOf(config_.device.address_mode)),
+                    .fallback = config_.addresses.fallback,
+                    .base = segments_.addresses().device_base,
+                    .bytes = segments_.addresses().device_bytes,
+                    .free_bytes = segments_.free_device_bytes()};
   return node;
 }
 

@@ -133,6 +133,7 @@ class Controller {
   NodeTables tables_;
   PlacementLog placements_;
   ImageServices images_;
+  SessionSegments segments_;
   MemoryServices memory_;
   SessionStorage storage_;
   ImplicitRequests implicit_;

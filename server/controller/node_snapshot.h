@@ -75,8 +75,18 @@ struct FunctionSnapshot {
   std::uint64_t swaps_in = 0;
 };
 
+// The node's addresses for sessions.
+struct AddressSnapshot {
+  std::string mode;        // map, translate
+  std::string fallback;    // why this is not the configured mode; empty: it is
+  std::uint64_t base = 0;  // of GPU addresses
+  Bytes bytes = 0;
+  Bytes free_bytes = 0;  // owned by no session
+};
+
 struct NodeSnapshot {
   std::string state;  // starting, ready, draining
+  AddressSnapshot addresses;
   std::string policy;
   std::optional<double> alpha;  // unset if the policy has none
   std::vector<GpuSnapshot> gpus;

@@ -7,6 +7,7 @@
 #include "server/controller/memory/device_allocations.h"
 #include "server/controller/memory/host_allocations.h"
 #include "server/controller/memory/memory_limits.h"
+#include "server/controller/memory/session_segments.h"
 #include "server/controller/memory/shared_allocations.h"
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/instance_table.h"
@@ -43,11 +44,12 @@ struct ImageServices {
 
 struct MemoryServices {
   MemoryServices(NodeTables& tables, ImageServices& images, EventSink& events, TaskLoop& loop,
-                 Bytes chunk_bytes, SharedAllocations::FinishClosing finish_closing)
+                 Bytes chunk_bytes, SessionSegments& segments,
+                 SharedAllocations::FinishClosing finish_closing)
       : limits(tables.sessions, tables.executors, chunk_bytes),
-        device(tables.instances, tables.sessions, tables.executors, images.peers, limits, events,
-               loop),
-        host(tables.executors, loop),
+        device(tables.instances, tables.sessions, tables.executors, images.peers, limits, segments,
+               events, loop),
+        host(tables.executors, segments, loop),
         shared(tables.instances, tables.sessions, images.swaps, images.peers, device,
                std::move(finish_closing)) {}
 

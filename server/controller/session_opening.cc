@@ -183,9 +183,9 @@ v1::DaemonMessage SessionOpening::OpenMessage(const ClientSession& session) cons
   what.set_session_key(memory.key.data(), memory.key.size());
   what.set_function(instances_.Of(session).config.name);
   what.set_device_base(memory.device_base);
-  what.set_device_bytes(memory.device_bytes);
+  what.set_device_bytes(storage_.addresses().device_bytes);
   what.set_host_base(memory.host_base);
-  what.set_host_bytes(session.arena_bytes());
+  what.set_host_bytes(session.has_arena() ? storage_.addresses().host_bytes : 0);
   what.set_window_bytes(options_.window_bytes);
   if (session.primary != session.id) what.set_primary_session_id(session.primary.value);
   what.set_peer_key(memory.peer_key.data(), memory.peer_key.size());
@@ -201,10 +201,10 @@ void SessionOpening::Offer(const SessionPtr& session) {
   reply.function = instance.config.name;
   reply.descriptor_socket = options_.descriptor_socket;
   reply.device_base = memory.device_base;
-  reply.device_bytes = memory.device_bytes;
+  reply.device_bytes = storage_.addresses().device_bytes;
   reply.memory_limit = limits_.LimitOf(instance);
   reply.host_base = memory.host_base;
-  reply.host_bytes = session->arena_bytes();
+  reply.host_bytes = session->has_arena() ? storage_.addresses().host_bytes : 0;
   reply.window_bytes = options_.window_bytes;
   reply.devices = DescribeDevices(instance);
   reply.is_emulated = options_.is_emulated;

@@ -1,31 +1,21 @@
 #pragma once
 
-#include <cstdint>
-
 #include "absl/status/status.h"
 #include "base/units.h"
+#include "server/controller/memory/session_segments.h"
 #include "server/controller/model/client_session.h"
 #include "server/controller/model/task_loop.h"
 #include "server/repository/repository.h"
-#include "server/repository/session_addresses.h"
 
 namespace torpor::server {
 
 // Gives sessions their addresses and files, and takes both back. On the controller's thread.
 class SessionStorage {
  public:
-  struct Options {
-    std::uint64_t address_base = 0;
-    Bytes address_range = 0;  // at least so many for each session's device
-    Bytes chunk_bytes = 0;
-    Bytes window_bytes = 0;
-    // Chunks lie apart on a GPU: an allocation cannot span two.
-    bool is_apart = false;
-  };
-
-  // The arguments must outlive the object.
-  SessionStorage(const Options& options, Repository& repository, TaskLoop& loop)
-      : options_(options), repository_(repository), loop_(loop), addresses_(options.address_base) {}
+  // The references must outlive the object.
+  SessionStorage(Bytes window_bytes, SessionSegments& segments, Repository& repository,
+                 TaskLoop& loop)
+      : window_bytes_(window_bytes), segments_(segments), repository_(repository), loop_(loop) {}
 
   // `memory_limit`: bytes of device memory that the client may allocate. ResourceExhausted if no
   // addresses are left.
@@ -34,13 +24,14 @@ class SessionStorage {
   // background.
   void Remove(ClientSession& session);
 
- private:
-  void ReleaseAddresses(const ClientSession& session);
+  // Returns the node's addresses, within which all sessions' memory lies.
+  const NodeAddresses& addresses() const { return segments_.addresses(); }
 
-  const Options options_;
+ private:
+  const Bytes window_bytes_;
+  SessionSegments& segments_;
   Repository& repository_;
   TaskLoop& loop_;
-  SessionAddresses addresses_;
 };
 
 }  // namespace torpor::server

@@ -7,10 +7,13 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
+#include "base/descriptor_limit.h"
 #include "base/status_macros.h"
 #include "server/executor/execution_service.h"
+#include "server/executor/gpu/address_reservation.h"
 #include "server/executor/gpu/cpu_affinity.h"
 #include "server/executor/gpu/device.h"
 #include "server/executor/gpu/kernel_output.h"
@@ -21,6 +24,7 @@
 #include "server/executor/library/math_libraries.h"
 #include "server/executor/node_link.h"
 #include "server/executor/ring_server.h"
+#include "server/executor/session_memory/node_windows.h"
 #include "server/executor/session_memory/peer_server.h"
 
 namespace torpor::executor {
@@ -161,11 +165,30 @@ absl::StatusOr<std::unique_ptr<PhysicalPool>> OpenPool(const ExecutorSettings& s
   return PhysicalPool::Create(device, bytes, settings.device.chunk_bytes);
 }
 
+// Reserves the node's addresses for `address_mode: map`; null otherwise. A context has most
+// addresses free when new.
+absl::StatusOr<std::unique_ptr<AddressReservation>> ReserveAddresses(
+    const ExecutorSettings& settings, const Device& device) {
+  if (settings.device.address_mode != AddressMode::kMap) return nullptr;
+  auto reserved = AddressReservation::Make(device, settings.addresses.device_base,
+                                           settings.addresses.device_bytes);
+  if (reserved.ok()) return reserved;
+  return absl::Status(
+      reserved.status().code(),
+      absl::StrFormat("GPU %d: the driver refuses the node's %d GiB of addresses at %#x, which it "
+                      "gave to another process before: %s; restart torpord, which then looks for "
+                      "others, or set address_mode: translate, which needs none",
+                      settings.gpu, settings.addresses.device_bytes / kGiB,
+                      settings.addresses.device_base, std::string(reserved.status().message())));
+}
+
 // Opens the memory for images according to `address_mode`.
 absl::StatusOr<std::unique_ptr<ImageMemory>> OpenMemory(const ExecutorSettings& settings,
                                                         const Device& device, PhysicalPool& pool) {
   if (settings.device.address_mode == AddressMode::kMap) {
-    return std::make_unique<MappedMemory>(device, pool);
+    return std::make_unique<MappedMemory>(
+        device, pool,
+        AddressRange{settings.addresses.device_base, settings.addresses.device_bytes});
   }
   TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<ArenaMemory> arena,
                           ArenaMemory::Create(device, pool, settings.device.partition_sizes));
@@ -222,11 +245,16 @@ class SessionRelay final : public SessionListener {
 
 absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   KeepCompiledCode(settings);
+  RaiseDescriptorLimit();
   TORPOR_ASSIGN_OR_RETURN(const CudaDriver driver, LoadCudaDriver(settings.cuda_library_dir));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, Device::Open(driver, settings.gpu));
   if (const int cpus = RunNearDevice(device->properties().pci_bus_id); cpus > 0) {
     spdlog::info("GPU {}: on the {} CPUs nearest to the GPU", settings.gpu, cpus);
   }
+  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<AddressReservation> addresses,
+                          ReserveAddresses(settings, *device));
+  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<NodeWindows> windows,
+                          NodeWindows::Reserve(settings.addresses, settings.device.chunk_bytes));
   device->RaiseLimits();
   const SwapPlan swap = PlanSwaps(settings, *device);  // while the pool does not have the memory
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<BlockHasher> hasher,
@@ -250,6 +278,7 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
       {*device, *gpu_memory, *hasher, modules, libraries, output, relay},
       registry,
       directory,
+      *windows,
       settings.descriptor_socket,
       kLeaseEndPatience,
       swap.options};

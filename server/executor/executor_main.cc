@@ -5,14 +5,17 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "base/uuid.h"
 #include "server/executor/executor.h"
+#include "server/executor/gpu/address_probe.h"
 #include "server/executor/gpu/device_list.h"
 #include "server/log/structured_log.h"
 #include "server/settings/executor_settings.h"
@@ -23,17 +26,18 @@ namespace {
 using torpor::executor::ExitStatus;
 using torpor::server::ExecutorSettings;
 using torpor::server::ExecutorSettingTable;
+using torpor::server::NodeAddresses;
 using torpor::server::Setting;
 
 constexpr const char* kDescription =
     "torpor-executor owns one GPU of the node: its memory, its copies and the kernels that "
     "functions launch.\n\n"
     "torpord starts one executor for each GPU, commands it over daemon_socket, and starts another "
-    "when it ends. People start torpor-executor for --list-devices only.";
+    "when it ends. People start torpor-executor for --list-devices and --probe-addresses only.";
 
 constexpr const char* kExitStatus =
     "Exit status:\n"
-    "  0  torpord asked it to end (or --list-devices succeeded)\n"
+    "  0  torpord asked it to end (or --list-devices or --probe-addresses\n     succeeded)\n"
     "  1  it could not start\n"
     "  2  wrong flags or settings\n"
     "  3  a function's work cost the CUDA context; another executor must take over\n"
@@ -41,6 +45,7 @@ constexpr const char* kExitStatus =
 
 struct CommandLine {
   bool list_devices = false;
+  std::string probe_addresses;  // empty: no probe
   std::string settings;
   std::string cuda_library_dir;
 };
@@ -62,8 +67,14 @@ void AddOptions(CLI::App& app, CommandLine& line) {
   app.add_flag("--list-devices", line.list_devices,
                "Print the GPUs as one JSON object {\"devices\": [{index, name, uuid, "
                "total_bytes}]} and exit");
+  app.add_option("--probe-addresses", line.probe_addresses,
+                 "Try which of the addresses the driver reserves on all of the GPUs, as in "
+                 "{\"gpus\": [0], \"candidates\": [{\"device_base\": ..., ...}]}; print {found, "
+                 "why} with the first candidate's index and exit")
+      ->type_name("JSON");
   app.add_option("--cuda-library-dir", line.cuda_library_dir,
-                 "For --list-devices: folder of libcuda.so.1; empty: where the dynamic linker "
+                 "For --list-devices and --probe-addresses: folder of libcuda.so.1; empty: where "
+                 "the dynamic linker "
                  "finds it")
       ->type_name("DIR");
   app.add_option("--settings", line.settings, "Settings of the executor to start")
@@ -97,6 +108,37 @@ int ListDevices(const std::string& cuda_library_dir) {
   return static_cast<int>(ExitStatus::kShutdown);
 }
 
+// Reads the document of --probe-addresses.
+absl::Status ReadProbe(const std::string& text, std::vector<int>& gpus,
+                       std::vector<NodeAddresses>& candidates) {
+  const auto probe = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!probe.is_object() || !probe.contains("gpus") || !probe.contains("candidates")) {
+    return absl::InvalidArgumentError("--probe-addresses: expected {gpus, candidates}");
+  }
+  gpus = probe["gpus"].get<std::vector<int>>();
+  for (const nlohmann::json& candidate : probe["candidates"]) {
+    candidates.push_back({.device_base = candidate.at("device_base").get<std::uint64_t>(),
+                          .device_bytes = candidate.at("device_bytes").get<torpor::Bytes>(),
+                          .host_base = candidate.at("host_base").get<std::uint64_t>(),
+                          .host_bytes = candidate.at("host_bytes").get<torpor::Bytes>()});
+  }
+  return absl::OkStatus();
+}
+
+int ProbeAddresses(const CommandLine& line) {
+  std::vector<int> gpus;
+  std::vector<NodeAddresses> candidates;
+  if (const absl::Status status = ReadProbe(line.probe_addresses, gpus, candidates); !status.ok()) {
+    return Fail(status, ExitStatus::kUsage);
+  }
+  const auto probe = torpor::executor::ProbeAddresses(line.cuda_library_dir, gpus, candidates);
+  if (!probe.ok()) return Fail(probe.status());
+  nlohmann::json found;
+  if (probe->found) found = std::ranges::find(candidates, *probe->found) - candidates.begin();
+  std::puts(nlohmann::json{{"found", found}, {"why", probe->why}}.dump().c_str());
+  return static_cast<int>(ExitStatus::kShutdown);
+}
+
 int Run(int argc, char** argv) {
   CommandLine line;
   CLI::App app(kDescription, "torpor-executor");
@@ -109,9 +151,9 @@ int Run(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitStatus::kUsage);
   }
   signal(SIGPIPE, SIG_IGN);
-  if (line.list_devices) {
+  if (line.list_devices || !line.probe_addresses.empty()) {
     torpor::server::SetUpLog(torpor::server::LogLevel::kInfo, torpor::server::LogFormat::kText);
-    return ListDevices(line.cuda_library_dir);
+    return line.list_devices ? ListDevices(line.cuda_library_dir) : ProbeAddresses(line);
   }
   const auto settings = torpor::server::ParseExecutorSettings(line.settings);
   if (!settings.ok()) return Fail(settings.status(), ExitStatus::kUsage);

@@ -76,7 +76,7 @@ absl::Status OpenSession(const OperationEnvironment& environment,
                          const DaemonMessage::OpenSession& operation) {
   TORPOR_ASSIGN_OR_RETURN(SessionIdentity identity, ToIdentity(operation.session()));
   TORPOR_ASSIGN_OR_RETURN(MappedSessionFiles files,
-                          OpenSessionFiles(environment.descriptor_socket, identity));
+                          environment.windows.Open(environment.descriptor_socket, identity));
   TORPOR_ASSIGN_OR_RETURN(
       std::unique_ptr<SessionMemory> memory,
       SessionMemory::Open(environment.session.device, environment.session.gpu_memory,

@@ -8,6 +8,7 @@
 #include "proto/torpor/v1/node.pb.h"
 #include "server/executor/session/session.h"
 #include "server/executor/session/session_registry.h"
+#include "server/executor/session_memory/node_windows.h"
 
 namespace torpor::executor {
 
@@ -16,6 +17,7 @@ struct OperationEnvironment {
   SessionEnvironment session;
   SessionRegistry& registry;
   MemoryDirectory& directory;
+  const NodeWindows& windows;
   std::string descriptor_socket;
   Duration lease_end_patience{};  // limit for a session's work to end
   SwapOptions swap;

@@ -70,6 +70,17 @@ NodeSeries::NodeSeries(Registry& registry)
           AddGauge(registry, "torpor_sessions", "Open sessions of client processes.").Add({})),
       host_image_bytes_(
           AddGauge(registry, "torpor_host_image_bytes", "Host memory that holds images.").Add({})),
+      address_mode_(AddGauge(registry, "torpor_address_mode",
+                             "1 for how the GPUs address images: map or translate.")),
+      address_fallback_(AddGauge(registry, "torpor_address_fallback",
+                                 "1 if the driver has refused address_mode: map.")
+                            .Add({})),
+      address_bytes_(
+          AddGauge(registry, "torpor_address_bytes", "GPU addresses set aside for all sessions.")
+              .Add({})),
+      free_address_bytes_(
+          AddGauge(registry, "torpor_free_address_bytes", "GPU addresses that no session owns.")
+              .Add({})),
       alpha_(AddGauge(registry, "torpor_queue_alpha",
                       "Share of the required requests whose functions go first.")) {
   for (const char* reason : kReasons) evictions_.Add({{"reason", reason}});
@@ -93,6 +104,10 @@ void NodeSeries::Render(const NodeSnapshot& node) {
   queued_.Set(static_cast<double>(node.queued_requests));
   sessions_.Set(static_cast<double>(node.sessions));
   host_image_bytes_.Set(static_cast<double>(node.host_image_bytes));
+  if (!node.addresses.mode.empty()) address_mode_.Add({{"mode", node.addresses.mode}}).Set(1);
+  address_fallback_.Set(node.addresses.fallback.empty() ? 0 : 1);
+  address_bytes_.Set(static_cast<double>(node.addresses.bytes));
+  free_address_bytes_.Set(static_cast<double>(node.addresses.free_bytes));
   if (node.alpha) alpha_.Add({}).Set(*node.alpha);
 }
 

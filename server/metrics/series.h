@@ -42,6 +42,10 @@ class NodeSeries {
   prometheus::Gauge& queued_;
   prometheus::Gauge& sessions_;
   prometheus::Gauge& host_image_bytes_;
+  prometheus::Family<prometheus::Gauge>& address_mode_;
+  prometheus::Gauge& address_fallback_;
+  prometheus::Gauge& address_bytes_;
+  prometheus::Gauge& free_address_bytes_;
   prometheus::Family<prometheus::Gauge>& alpha_;
 };
 

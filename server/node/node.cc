@@ -22,6 +22,7 @@
 #include "server/links/control_service.h"
 #include "server/links/descriptor_server.h"
 #include "server/links/node_service.h"
+#include "server/node/address_search.h"
 #include "server/node/event_log_writer.h"
 #include "server/node/found_gpus.h"
 #include "server/node/thread_loop.h"
@@ -65,6 +66,7 @@ ExecutorSettings ExecutorSettingsOf(const Config& config, GpuIndex gpu, std::uin
           .link_profile_dir = config.state_dir + "/links",
           .compute_cache_dir = config.state_dir + "/compute_cache",
           .cuda_library_dir = config.cuda_library_dir,
+          .addresses = AddressesOf(config),
           .device = config.device,
           .log = config.log};
 }
@@ -86,14 +88,20 @@ absl::Status CreateFolder(const std::string& path) {
   return absl::UnavailableError(absl::StrCat("cannot create ", path, ": ", error.message()));
 }
 
-absl::StatusOr<FoundGpus> FindGpus(const Config& config, const std::string& program) {
+// Returns how to ask the driver by a process of its own; an argument says what.
+ProcessCommand InquiryCommand(const Config& config, const std::string& program) {
   ProcessCommand command;
   command.program = program;
-  command.arguments = {"--list-devices"};
   if (!config.cuda_library_dir.empty()) {
     command.arguments.push_back("--cuda-library-dir=" + config.cuda_library_dir);
   }
   command.added_environment = ExecutorEnvironment(config);
+  return command;
+}
+
+absl::StatusOr<FoundGpus> FindGpus(const Config& config, const std::string& program) {
+  ProcessCommand command = InquiryCommand(config, program);
+  command.arguments.push_back("--list-devices");
   TORPOR_ASSIGN_OR_RETURN(const std::string output, RunForOutput(command, kListTimeout));
   return ReadDeviceList(output, config.gpus);
 }
@@ -133,10 +141,12 @@ class LiveNode final : public Node,
     unlink(EmulatorNodePath(config_).c_str());  // stale state of a dead daemon
     TORPOR_ASSIGN_OR_RETURN(FoundGpus found, FindGpus(config_, executor_program));
     options.gpus = std::move(found.gpus);
+    TORPOR_RETURN_IF_ERROR(CheckGpuCounts(config_, options.gpus.size()));
+    TORPOR_RETURN_IF_ERROR(
+        SettleAddresses(InquiryCommand(config_, executor_program), options.gpus, config_));
     if (config_.device.chunk_bytes == 0) {
       config_.device.chunk_bytes = ChunkBytesFor(config_.device.address_mode, found.least_memory);
     }
-    TORPOR_RETURN_IF_ERROR(CheckGpuCounts(config_, options.gpus.size()));
     options.config = config_;
     options.descriptor_socket = config_.run_dir + "/descriptors.sock";
     Supervisor::Options processes;
@@ -295,7 +305,7 @@ class LiveNode final : public Node,
     return true;
   }
 
-  Config config_;
+  Config config_;  // constant once the parts have started
   Repository repository_;
   std::unique_ptr<EventLogWriter> event_log_;
   // Declared before the loop, whose last tasks still use the controller.

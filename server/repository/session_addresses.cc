@@ -1,31 +1,34 @@
 #include "server/repository/session_addresses.h"
 
 namespace torpor::server {
-namespace {
 
-constexpr Bytes kAlignment = 1 * kGiB;
-// Position-independent programs are loaded from 0x5500'0000'0000 on.
-constexpr std::uint64_t kEnd = 0x5400'0000'0000;
-// ThreadSanitizer leaves programs the addresses below, and some far above.
-constexpr std::uint64_t kLowEnd = 0x80'0000'0000;
-
-constexpr std::uint64_t EndFor(std::uint64_t base) { return base < kLowEnd ? kLowEnd : kEnd; }
-
-}  // namespace
-
-SessionAddresses::SessionAddresses(std::uint64_t base)
-    : base_(RoundUp(base, kAlignment)), free_(0) {
-  if (base_ < EndFor(base_)) free_.Add({0, EndFor(base_) - base_});
+SessionAddresses::SessionAddresses(Bytes bytes, Bytes segment_bytes)
+    : segment_bytes_(segment_bytes),
+      total_bytes_(RoundDown(bytes, segment_bytes)),
+      free_bytes_(total_bytes_),
+      free_(0) {
+  if (total_bytes_ > 0) free_.Add({0, total_bytes_});
 }
 
-std::optional<std::uint64_t> SessionAddresses::Reserve(Bytes bytes) {
-  const auto block = free_.Take(RoundUp(bytes, kAlignment), kAlignment);
-  if (!block) return std::nullopt;
-  return base_ + block->offset;
+std::optional<memory::Block> SessionAddresses::Take(Bytes bytes) {
+  if (bytes > free_bytes_) return std::nullopt;
+  const std::optional<memory::Block> block =
+      free_.Take(RoundUp(bytes, segment_bytes_), segment_bytes_);
+  if (block) free_bytes_ -= block->bytes;
+  return block;
 }
 
-void SessionAddresses::Release(std::uint64_t address, Bytes bytes) {
-  free_.Add({address - base_, RoundUp(bytes, kAlignment)});
+std::optional<memory::Block> SessionAddresses::TakeBehind(Bytes end, Bytes bytes) {
+  if (bytes > free_bytes_) return std::nullopt;
+  const memory::Block block = {end, RoundUp(bytes, segment_bytes_)};
+  if (!free_.TakeAt(block)) return std::nullopt;
+  free_bytes_ -= block.bytes;
+  return block;
+}
+
+void SessionAddresses::Release(memory::Block block) {
+  free_bytes_ += block.bytes;
+  free_.Add(block);
 }
 
 }  // namespace torpor::server

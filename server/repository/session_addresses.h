@@ -1,30 +1,35 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
 
 #include "base/units.h"
-#include "memory/range_allocator.h"
+#include "memory/free_blocks.h"
 
 namespace torpor::server {
 
-// Hands out ranges of GPU addresses to sessions. Ranges are unique on the node, so that an executor
-// can reserve the ranges of all its sessions at once. Release a range only after the last executor
-// has let go of it. Not thread-safe.
+// Hands out segments of one of the node's address ranges to sessions. Blocks are offsets from the
+// begin of the range, in whole segments. A segment has one owner at a time. Give a segment back
+// only after the last executor and the client have let go of it. Not thread-safe.
 class SessionAddresses {
  public:
-  // Covers the addresses from `base` to where programs, heaps and libraries begin on x86-64 Linux.
-  // Empty if `base` lies above that end.
-  explicit SessionAddresses(std::uint64_t base);
+  // Covers the whole segments of `bytes`.
+  SessionAddresses(Bytes bytes, Bytes segment_bytes);
 
-  // Reserves `bytes`, rounded up to 1 GiB, at a multiple of 1 GiB and returns the first address.
-  // Returns nullopt when the space is used up.
-  std::optional<std::uint64_t> Reserve(Bytes bytes);
-  // Gives back a range of Reserve, with the same `bytes`.
-  void Release(std::uint64_t address, Bytes bytes);
+  // Takes neighbouring segments with room for `bytes` (> 0), or returns nullopt if no room is left
+  // in one piece.
+  std::optional<memory::Block> Take(Bytes bytes);
+  // As Take, but only directly behind `end`, the end of a block in use.
+  std::optional<memory::Block> TakeBehind(Bytes end, Bytes bytes);
+  void Release(memory::Block block);
+
+  Bytes segment_bytes() const { return segment_bytes_; }
+  Bytes total_bytes() const { return total_bytes_; }
+  Bytes free_bytes() const { return free_bytes_; }
 
  private:
-  const std::uint64_t base_;
+  const Bytes segment_bytes_;
+  const Bytes total_bytes_;
+  Bytes free_bytes_;
   memory::FreeBlocks free_;
 };
 

@@ -8,16 +8,19 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "memory/block_states.h"
 
 namespace torpor::server {
 namespace {
 
 constexpr Bytes kStatBlockBytes = 512;  // the unit of st_blocks, whatever the page size
+constexpr Bytes kPageBytes = 4 * kKiB;
 
 }  // namespace
 
@@ -30,20 +33,7 @@ absl::StatusOr<std::unique_ptr<SessionFiles>> SessionFiles::Create(const Sizes& 
   TORPOR_ASSIGN_OR_RETURN(
       memory->block_states_,
       CreateFile("torpor-blocks", blocks * memory::BlockStates::kBytesPerBlock));
-  TORPOR_RETURN_IF_ERROR(memory->MapBlockStates());
   return memory;
-}
-
-absl::Status SessionFiles::MapBlockStates() {
-  void* const words = mmap(nullptr, block_states_.bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                           block_states_.fd.get(), 0);
-  if (words == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot map the states of blocks");
-  block_words_ = {static_cast<std::uint64_t*>(words), block_states_.bytes / sizeof(std::uint64_t)};
-  return absl::OkStatus();
-}
-
-SessionFiles::~SessionFiles() {
-  if (!block_words_.empty()) munmap(block_words_.data(), block_states_.bytes);
 }
 
 absl::StatusOr<SessionFiles::File> SessionFiles::CreateFile(const char* name, Bytes bytes) {
@@ -74,13 +64,27 @@ const SessionFiles::File& SessionFiles::file(wire::SharedMemory what) const {
 int SessionFiles::descriptor(wire::SharedMemory what) const { return file(what).fd.get(); }
 Bytes SessionFiles::size(wire::SharedMemory what) const { return file(what).bytes; }
 
-void SessionFiles::NoteZeros(wire::SharedMemory what, Bytes offset, Bytes bytes) {
-  if (what != wire::SharedMemory::kImage) return;
-  memory::BlockStates(block_words_, wire::kImageBlockBytes).Reset({offset, offset + bytes});
+absl::Status SessionFiles::NoteZeros(wire::SharedMemory what, Bytes offset, Bytes bytes) const {
+  if (what != wire::SharedMemory::kImage || bytes == 0) return absl::OkStatus();
+  // A map of all states would take gigabytes of addresses a session.
+  constexpr Bytes kBytesPerPage =
+      kPageBytes / memory::BlockStates::kBytesPerBlock * wire::kImageBlockBytes;
+  const Bytes begin = RoundDown(offset, kBytesPerPage);
+  const Bytes blocks =
+      RoundUp(offset + bytes - begin, wire::kImageBlockBytes) / wire::kImageBlockBytes;
+  const Bytes size = blocks * memory::BlockStates::kBytesPerBlock;
+  void* const words = mmap(
+      nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, block_states_.fd.get(),
+      static_cast<off_t>(begin / wire::kImageBlockBytes * memory::BlockStates::kBytesPerBlock));
+  if (words == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot map the states of blocks");
+  memory::BlockStates({static_cast<std::uint64_t*>(words), blocks}, wire::kImageBlockBytes)
+      .Reset({offset - begin, offset + bytes - begin});
+  munmap(words, size);
+  return absl::OkStatus();
 }
 
 absl::Status SessionFiles::Discard(wire::SharedMemory what, Bytes offset, Bytes bytes) {
-  NoteZeros(what, offset, bytes);
+  TORPOR_RETURN_IF_ERROR(NoteZeros(what, offset, bytes));
   const int result = fallocate(descriptor(what), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                static_cast<off_t>(offset), static_cast<off_t>(bytes));
   if (result == 0) return absl::OkStatus();
@@ -88,7 +92,7 @@ absl::Status SessionFiles::Discard(wire::SharedMemory what, Bytes offset, Bytes 
 }
 
 absl::Status SessionFiles::Clear(wire::SharedMemory what, Bytes offset, Bytes bytes) {
-  NoteZeros(what, offset, bytes);
+  TORPOR_RETURN_IF_ERROR(NoteZeros(what, offset, bytes));
   static constexpr std::array<char, 64 * kKiB> kZeros{};
   while (bytes > 0) {
     const ssize_t written =

@@ -1,20 +1,19 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <span>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
-#include "memory/block_states.h"
 #include "proto/wire/descriptor_socket.h"
 
 namespace torpor::server {
 
 // The shared memory of one session: sealed, sparse memory files that the client and the executors
-// map. Unwritten bytes cost nothing and read as zero. Thread-safe.
+// map. Image and host arena are as large as the node's address ranges; the client and the executors
+// use the segments that the session owns. Unwritten bytes cost nothing and read as zero.
+// Thread-safe.
 class SessionFiles {
  public:
   struct Sizes {
@@ -23,10 +22,8 @@ class SessionFiles {
     Bytes window = 0;
   };
 
-  // Creates the files and maps the states of the image's blocks. Fails if the system refuses memory
-  // or descriptors.
+  // Creates the files. Fails if the system refuses memory or descriptors.
   static absl::StatusOr<std::unique_ptr<SessionFiles>> Create(const Sizes& sizes);
-  ~SessionFiles();
   SessionFiles(const SessionFiles&) = delete;
   SessionFiles& operator=(const SessionFiles&) = delete;
 
@@ -56,15 +53,14 @@ class SessionFiles {
   };
 
   static absl::StatusOr<File> CreateFile(const char* name, Bytes bytes);
-  absl::Status MapBlockStates();
-  void NoteZeros(wire::SharedMemory what, Bytes offset, Bytes bytes);
+  // Notes zeros in the states of the blocks, if `what` is the image.
+  absl::Status NoteZeros(wire::SharedMemory what, Bytes offset, Bytes bytes) const;
   const File& file(wire::SharedMemory what) const;
 
   File image_;
   File host_arena_;
   File window_;
   File block_states_;
-  std::span<std::uint64_t> block_words_;  // block_states_, mapped
 };
 
 }  // namespace torpor::server

@@ -35,6 +35,7 @@ Settings<ExecutorSettings> MakeExecutorTable() {
                   "Folder of libcuda.so.1 and the libraries beside it; empty: where the dynamic "
                   "linker finds them"),
   };
+  AddSettingsOf(table, &Target::addresses, NodeAddressTable());
   AddSettingsOf(table, &Target::device, DeviceSettingTable());
   AddSettingsOf(table, &Target::log, LogSettingTable());
   return table;

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "server/settings/device_settings.h"
 #include "server/settings/log_settings.h"
+#include "server/settings/node_addresses.h"
 #include "server/settings/setting.h"
 
 namespace torpor::server {
@@ -24,6 +25,7 @@ struct ExecutorSettings {
   std::string link_profile_dir;   // keeps measurements of the GPU's links; empty: not kept
   std::string compute_cache_dir;  // keeps code that the driver has compiled; empty: as the driver
   std::string cuda_library_dir;   // of libcuda.so.1; empty: as the dynamic linker finds it
+  NodeAddresses addresses;
   DeviceSettings device;
   LogSettings log;
 

@@ -169,7 +169,6 @@ void FakeDaemon::AnswerHello(Stream& stream, const wire::ClientMessage& message)
     wire::HelloReply reply = HelloAnswer();
     const auto device = static_cast<std::uint64_t>(secondary->device);
     reply.session_id += device;
-    reply.device_base = kSecondaryBase + device * kDeviceBytes;
     reply.host_bytes = 0;
     Answer(stream, reply);
   }
@@ -191,8 +190,8 @@ void FakeDaemon::AnswerMemory(Stream& stream, const wire::ClientMessage& message
   if (const auto* ask = std::get_if<wire::ShareMemory>(&message))
     Answer(stream, wire::ShareMemoryReply{ask->request_id, 0, "", {1, 2, 3}});
   if (const auto* ask = std::get_if<wire::OpenMemory>(&message))
-    Answer(stream, wire::OpenMemoryReply{ask->request_id, script_.open_error, "", kForeignBytes, 0,
-                                         kForeignBase, kDeviceBytes});
+    Answer(stream,
+           wire::OpenMemoryReply{ask->request_id, script_.open_error, "", kForeignBytes, 0});
   if (const auto* ask = std::get_if<wire::CloseMemory>(&message))
     Answer(stream, wire::MemoryReply{ask->request_id, 0, "", 0});
   if (const auto* ask = std::get_if<wire::MemGetInfo>(&message))

@@ -75,11 +75,8 @@ class FakeDaemon final : public v1::Control::Service {
   static constexpr std::uint64_t kDeviceBytes = 0x4000'0000;
   static constexpr std::uint64_t kHostBase = kDeviceBase + 0x8'0000'0000;
   static constexpr std::uint64_t kHostBytes = 0x100'0000;
-  // The device addresses of a secondary session for device 0, if there were one; other devices
-  // follow.
-  static constexpr std::uint64_t kSecondaryBase = kDeviceBase + 0x20'0000'0000;
-  // Device addresses of a second session, and the memory shared at their begin.
-  static constexpr std::uint64_t kForeignBase = kDeviceBase + 0x10'0000'0000;
+  // A segment of a second session, and the memory shared at its begin.
+  static constexpr std::uint64_t kForeignBase = kDeviceBase + 0x2000'0000;
   static constexpr std::uint64_t kForeignBytes = 4096;
 
  private:

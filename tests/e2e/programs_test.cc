@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "separate_units_ptx", "device_launch", "tensor_cores", "block_barriers",
                     "device_calls", "clusters", "graphs", "graph_capture", "graph_blas", "blas_lt",
                     "memory_pools", "managed_memory", "managed_variables", "processes", "nvml",
-                    "launch_blocking"),
+                    "launch_blocking", "segments"),
     [](const auto& info) { return std::string(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(DriverApi, Programs, testing::Values("driver_api", "driver_arrays"),

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <random>
+#include <vector>
 
 #include "tests/memory/range_allocator_model.h"
 
@@ -32,6 +33,27 @@ TEST(RangeAllocator, RefusesNothingAndTooMuch) {
   EXPECT_FALSE(allocator.Allocate(~Bytes{0}));
   EXPECT_TRUE(allocator.Allocate(16 * kMiB));
   EXPECT_FALSE(allocator.Allocate(1));
+}
+
+TEST(RangeAllocator, RangesComeLaterAndNeighboursAreOne) {
+  for (const Layout layout : {Layout::kDense, Layout::kApart}) {
+    RangeAllocator allocator(kChunk, layout);
+    EXPECT_FALSE(allocator.Allocate(1));
+    allocator.AddRange({kGiB, 4 * kMiB});
+    const Block first = *allocator.Allocate(3 * kMiB);
+    EXPECT_EQ(first.offset, kGiB);
+    EXPECT_FALSE(allocator.Allocate(5 * kMiB));
+    EXPECT_EQ(allocator.RoomFor(5 * kMiB), 6 * kMiB);
+    allocator.AddRange({8 * kGiB, 4 * kMiB});
+    EXPECT_FALSE(allocator.Allocate(5 * kMiB)) << "nowhere in one piece";
+    allocator.AddRange({8 * kGiB + 4 * kMiB, 4 * kMiB});
+    const Block across = *allocator.Allocate(5 * kMiB);
+    EXPECT_EQ(across.offset, 8 * kGiB);
+    EXPECT_EQ(allocator.OccupiedBlocks(),
+              (std::vector<Block>{{kGiB, 4 * kMiB}, {8 * kGiB, 6 * kMiB}}));
+    EXPECT_EQ(allocator.EmptiedChunks(*allocator.Free(across.offset)), (Block{8 * kGiB, 6 * kMiB}));
+    EXPECT_EQ(allocator.occupied_bytes(), 4 * kMiB);
+  }
 }
 
 TEST(RangeAllocator, AFreedPieceEmptiesTheChunksThatNobodyShares) {

@@ -36,6 +36,19 @@ std::string PolicyText(const v1::NodeStatus& status) {
                             : OrDash(status.policy());
 }
 
+// Returns, for example, "map, 15.9TiB of 16.0TiB free", with the reason for another mode than the
+// configured one.
+std::string AddressText(const v1::NodeStatus& status) {
+  if (status.address_mode().empty()) return "-";
+  std::string text =
+      fmt::format("{}, {} of {} free", status.address_mode(),
+                  HumanBytes(status.free_address_bytes()), HumanBytes(status.address_bytes()));
+  if (!status.address_fallback().empty()) {
+    text += fmt::format("\n          instead of map: {}", status.address_fallback());
+  }
+  return text;
+}
+
 // Returns, for example, "12 of 13, 92.3%".
 std::string InTimeText(const v1::FunctionStatus& function) {
   if (function.finished() == 0) return "none yet";
@@ -138,11 +151,12 @@ std::string StatusTable(const v1::NodeStatus& status) {
   std::string text = fmt::format(
       "state     {}\nversion   {}\nuptime    {}\nhttp      {}\nmetrics   {}\npolicy    {}\n"
       "comply    {} of {} functions\nsessions  {}\n"
-      "queued    {}\nswaps     {} in, {} out\nimages    {} of host memory\n\n",
+      "queued    {}\nswaps     {} in, {} out\nimages    {} of host memory\naddresses {}\n\n",
       status.state(), status.version(), HumanSeconds(status.uptime_seconds()),
       OrDash(status.http_address()), OrDash(status.metrics_address()), PolicyText(status),
       status.compliant_functions(), status.functions(), status.sessions(), status.queued_requests(),
-      status.swaps_in(), status.swaps_out(), HumanBytes(status.host_image_bytes()));
+      status.swaps_in(), status.swaps_out(), HumanBytes(status.host_image_bytes()),
+      AddressText(status));
   TextTable table({{"GPU", Align::kRight},
                    {"STATE"},
                    {"USED", Align::kRight},
@@ -194,6 +208,11 @@ std::string StatusJson(const v1::NodeStatus& status) {
                      {"swaps_in", status.swaps_in()},
                      {"swaps_out", status.swaps_out()},
                      {"host_image_bytes", status.host_image_bytes()},
+                     {"address_mode", status.address_mode()},
+                     {"address_fallback", status.address_fallback()},
+                     {"address_base", status.address_base()},
+                     {"address_bytes", status.address_bytes()},
+                     {"free_address_bytes", status.free_address_bytes()},
                      {"gpus", std::move(gpus)}};
   return json.dump(2) + "\n";
 }

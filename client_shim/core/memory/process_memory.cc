@@ -1,8 +1,6 @@
 #include "client_shim/core/memory/process_memory.h"
 
 #include <algorithm>
-#include <cstring>
-#include <string>
 
 #include "base/try.h"
 
@@ -23,26 +21,21 @@ std::uint64_t ProcessMemory::AllocatedBytes(int device) const {
 }
 
 cudaError_t ProcessMemory::Open(const MemoryHandle& handle, const ProgramDevices& devices,
-                                MemoryRequests& primary, const Log& log, Allocation& opened) {
+                                MemoryRequests& primary, Allocation& opened) {
   NoteSharing();
   const std::lock_guard lock(foreign_mutex_);
   ForeignMemory::Opened* const known = foreign_.Find(handle.address);
-  if (!known) return OpenFirst(handle, devices, primary, log, opened);
+  if (!known) return OpenFirst(handle, devices, primary, opened);
   if (known->handle.token != handle.token) return cudaErrorInvalidResourceHandle;
   ++known->uses;
   return allocations_.Find(handle.address, opened) ? cudaSuccess : cudaErrorUnknown;
 }
 
 cudaError_t ProcessMemory::OpenFirst(const MemoryHandle& handle, const ProgramDevices& devices,
-                                     MemoryRequests& primary, const Log& log, Allocation& opened) {
+                                     MemoryRequests& primary, Allocation& opened) {
   wire::OpenMemoryReply reply;
   TORPOR_TRY(primary.Open(handle, reply));
-  if (const int code = foreign_.Add(handle, reply.range_base, reply.range_bytes); code != 0) {
-    log.Warn(std::string("cannot open another process's memory at its addresses: ") +
-             std::strerror(code));
-    primary.Close(handle);
-    return cudaErrorMapBufferObjectFailed;
-  }
+  foreign_.Add(handle);
   // The program sees memory of a hidden device as memory of its first device.
   opened = {handle.address, reply.bytes, true, std::max(0, devices.DeviceOf(reply.device)), true};
   allocations_.Insert(opened);

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "client_shim/core/client_core.h"
-#include "client_shim/core/log.h"
 #include "client_shim/core/memory/allocation_map.h"
 #include "client_shim/core/memory/foreign_memory.h"
 #include "client_shim/core/memory/memory_requests.h"
@@ -35,7 +34,7 @@ class ProcessMemory {
 
   // As ClientCore's functions. `primary` asks on behalf of the process's primary session.
   cudaError_t Open(const MemoryHandle& handle, const ProgramDevices& devices,
-                   MemoryRequests& primary, const Log& log, Allocation& opened);
+                   MemoryRequests& primary, Allocation& opened);
   cudaError_t Close(std::uint64_t address, MemoryRequests& primary);
   // Ends all uses of the memory at once; success if no memory is open at `address`.
   cudaError_t CloseWholly(std::uint64_t address, MemoryRequests& primary);
@@ -46,7 +45,7 @@ class ProcessMemory {
 
  private:
   cudaError_t OpenFirst(const MemoryHandle& handle, const ProgramDevices& devices,
-                        MemoryRequests& primary, const Log& log, Allocation& opened);
+                        MemoryRequests& primary, Allocation& opened);
   cudaError_t CloseLast(std::uint64_t address, MemoryRequests& primary);
 
   AllocationMap allocations_;

@@ -62,10 +62,14 @@ Result<SharedRegions, int> SharedRegions::Map(const wire::HelloReply& session, D
   if (session.window_bytes <= wire::kCompletionPageBytes || session.device_bytes == 0)
     return Failure<int>{EPROTO, "the daemon named no window or no device addresses"};
 
-  Result<AddressReservation, int> device =
-      AddressReservation::Make(session.device_base, session.device_bytes);
-  if (!device) return device.failure();
-  regions.device_ = std::move(device).value();
+  // Addresses are the same for all sessions of a process; the primary session keeps them.
+  const bool is_primary = session.host_bytes > 0;
+  if (is_primary) {
+    Result<AddressReservation, int> device =
+        AddressReservation::Make(session.device_base, session.device_bytes);
+    if (!device) return device.failure();
+    regions.device_ = std::move(device).value();
+  }
 
   Result<UniqueFd, int> window =
       FetchDescriptor(session, wire::SharedMemory::kWindow, session.window_bytes, deadline);
@@ -75,7 +79,7 @@ Result<SharedRegions, int> SharedRegions::Map(const wire::HelloReply& session, D
   if (mapped == MAP_FAILED) return AtAddress("the window", 0, session.window_bytes);
   regions.window_ = {mapped, session.window_bytes};
 
-  if (session.host_bytes == 0) return regions;
+  if (!is_primary) return regions;
   Result<UniqueFd, int> arena =
       FetchDescriptor(session, wire::SharedMemory::kHostArena, session.host_bytes, deadline);
   if (!arena) return arena.failure();

@@ -27,8 +27,8 @@ class AddressReservation {
   std::uint64_t bytes_ = 0;
 };
 
-// The session's addresses in this process: the reserved range of device memory, the window and the
-// host arena. The destructor unmaps all.
+// The session's addresses in this process: the window and, for the primary session, the reserved
+// addresses of all sessions' device memory and the host arena. The destructor unmaps all.
 class SharedRegions {
  public:
   // Maps the addresses that the daemon named. The failure's code is an errno.

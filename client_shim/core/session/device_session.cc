@@ -229,8 +229,7 @@ cudaError_t DeviceSession::ShareMemory(std::uint64_t address, MemoryHandle& hand
 }
 
 cudaError_t DeviceSession::OpenMemory(const MemoryHandle& handle, Allocation& opened) {
-  return process_.memory().Open(handle, process_.devices(), process_.primary_memory(), log_,
-                                opened);
+  return process_.memory().Open(handle, process_.devices(), process_.primary_memory(), opened);
 }
 
 cudaError_t DeviceSession::CloseMemory(std::uint64_t address) {

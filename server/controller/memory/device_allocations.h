@@ -5,9 +5,11 @@
 #include <map>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "scheduler/events.h"
 #include "server/controller/images/peer_access.h"
 #include "server/controller/memory/memory_limits.h"
+#include "server/controller/memory/session_segments.h"
 #include "server/controller/model/event_sink.h"
 #include "server/controller/model/task_loop.h"
 
@@ -20,12 +22,13 @@ class DeviceAllocations {
   // The arguments must outlive the object.
   DeviceAllocations(const InstanceTable& instances, const SessionTable& sessions,
                     ExecutorTable& executors, PeerAccess& peers, const MemoryLimits& limits,
-                    EventSink& events, TaskLoop& loop)
+                    SessionSegments& segments, EventSink& events, TaskLoop& loop)
       : instances_(instances),
         sessions_(sessions),
         executors_(executors),
         peers_(peers),
         limits_(limits),
+        segments_(segments),
         events_(events),
         loop_(loop) {}
 
@@ -51,6 +54,8 @@ class DeviceAllocations {
 
   void MallocNow(const SessionPtr& session, const wire::Malloc& call,
                  const StepQueue::Finish& finish);
+  // Returns a piece of the session's addresses, which grow if necessary.
+  absl::StatusOr<memory::Block> TakeAddresses(ClientSession& session, Bytes bytes);
   // Returns why the session cannot have `bytes` more, empty if it can.
   std::string ReasonToRefuse(const ClientSession& session, Bytes bytes) const;
   void AskToGrow(const Allocation& what, Bytes chunks);
@@ -73,6 +78,7 @@ class DeviceAllocations {
   ExecutorTable& executors_;
   PeerAccess& peers_;
   const MemoryLimits& limits_;
+  SessionSegments& segments_;
   EventSink& events_;
   TaskLoop& loop_;
   std::map<scheduler::GrowthId, std::function<void(bool is_allowed)>> growths_;

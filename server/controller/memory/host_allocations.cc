@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/controller/memory/file_pages.h"
 #include "server/controller/memory/memory_limits.h"
 #include "server/controller/memory/memory_reply.h"
@@ -34,14 +35,10 @@ void HostAllocations::Alloc(const SessionPtr& session, const wire::HostAlloc& ca
 void HostAllocations::AllocNow(const SessionPtr& session, const wire::HostAlloc& call,
                                const StepQueue::Finish& finish) {
   SessionAllocations& memory = session->memory;
-  const bool is_sane =
-      memory.host && call.bytes <= kHostArenaBytes && memory.host_blocks.size() < kMaxBlocks;
-  const std::optional<memory::Block> block =
-      is_sane ? memory.host->Allocate(RoundUp(call.bytes, kHostAlignment)) : std::nullopt;
-  if (!block) {
+  const absl::StatusOr<memory::Block> block = TakeAddresses(*session, call.bytes);
+  if (!block.ok()) {
     SendMemoryReply(*session, call.request_id, kCudaErrorMemoryAllocation,
-                    absl::StrCat("no room for ", call.bytes, " bytes in the session's host arena"),
-                    0);
+                    std::string(block.status().message()), 0);
     return finish();
   }
   memory.host_blocks[block->offset] = block->bytes;
@@ -54,6 +51,20 @@ void HostAllocations::AllocNow(const SessionPtr& session, const wire::HostAlloc&
                     session->memory.host_base + block->offset);
     finish();
   });
+}
+
+absl::StatusOr<memory::Block> HostAllocations::TakeAddresses(ClientSession& session, Bytes bytes) {
+  std::optional<memory::RangeAllocator>& host = session.memory.host;
+  if (!host) return absl::FailedPreconditionError("the process's first session has its host arena");
+  if (bytes == 0 || bytes > kHostArenaBytes || session.memory.host_blocks.size() >= kMaxBlocks) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "no room for ", bytes, " bytes in the session's host arena of ", kHostArenaBytes));
+  }
+  const Bytes whole = RoundUp(bytes, kHostAlignment);
+  if (const auto block = host->Allocate(whole)) return *block;
+  TORPOR_RETURN_IF_ERROR(segments_.GrowHost(session, whole));
+  if (const auto block = host->Allocate(whole)) return *block;
+  return absl::InternalError(absl::StrCat("new addresses have no room for ", bytes, " bytes"));
 }
 
 void HostAllocations::UndoAlloc(const SessionPtr& session, const wire::HostAlloc& call,

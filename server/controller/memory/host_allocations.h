@@ -1,5 +1,7 @@
 #pragma once
 
+#include "absl/status/statusor.h"
+#include "server/controller/memory/session_segments.h"
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/session_table.h"
 #include "server/controller/model/task_loop.h"
@@ -11,7 +13,8 @@ namespace torpor::server {
 class HostAllocations {
  public:
   // The arguments must outlive the object.
-  HostAllocations(ExecutorTable& executors, TaskLoop& loop) : executors_(executors), loop_(loop) {}
+  HostAllocations(ExecutorTable& executors, SessionSegments& segments, TaskLoop& loop)
+      : executors_(executors), segments_(segments), loop_(loop) {}
 
   void Alloc(const SessionPtr& session, const wire::HostAlloc& call);
   void Free(const SessionPtr& session, const wire::HostFree& call);
@@ -19,6 +22,8 @@ class HostAllocations {
  private:
   void AllocNow(const SessionPtr& session, const wire::HostAlloc& call,
                 const StepQueue::Finish& finish);
+  // Returns a piece of the session's host arena, which grows if necessary.
+  absl::StatusOr<memory::Block> TakeAddresses(ClientSession& session, Bytes bytes);
   // An executor could not map `block`, for the reason `why`.
   void UndoAlloc(const SessionPtr& session, const wire::HostAlloc& call, memory::Block block,
                  const absl::Status& why, const StepQueue::Finish& finish);
@@ -26,6 +31,7 @@ class HostAllocations {
                const StepQueue::Finish& finish);
 
   ExecutorTable& executors_;
+  SessionSegments& segments_;
   TaskLoop& loop_;
 };
 

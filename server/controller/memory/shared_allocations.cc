@@ -56,13 +56,9 @@ void SharedAllocations::Open(const SessionPtr& session, const wire::OpenMemory& 
     return refuse(kCudaErrorInvalidResourceHandle, "the process has this memory open already");
   }
   owner->shared.Open(offset, session->id);
-  const wire::OpenMemoryReply reply = {call.request_id,
-                                       kCudaSuccess,
-                                       "",
+  const wire::OpenMemoryReply reply = {call.request_id, kCudaSuccess, "",
                                        owner->memory.device->Find(offset)->bytes,
-                                       owner->device_index,
-                                       owner->memory.device_base,
-                                       owner->memory.device_bytes};
+                                       owner->device_index};
   MakeReachable(owner, [=, this, owner = owner->id, offset = offset](const absl::Status& status) {
     if (status.ok()) return session->link->Send(reply);
     if (session->opened_blocks.erase({owner, offset}) > 0) CloseBlock(owner, offset, session->id);

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/ids.h"
 #include "memory/range_allocator.h"
@@ -19,8 +20,7 @@
 
 namespace torpor::server {
 
-// Bytes of host memory that one process can allocate by cudaHostAlloc. Sparse: uses up addresses
-// only.
+// Addresses of host memory that one process can have for cudaHostAlloc.
 inline constexpr Bytes kHostArenaBytes = 64 * kGiB;
 
 // A session's addresses, its allocations, and the files behind both. A plain record.
@@ -28,9 +28,12 @@ struct SessionAllocations {
   SessionKey key{};       // shown by the client and by executors for the files' descriptors
   SessionKey peer_key{};  // shown by executors to each other for the image on a GPU
   std::shared_ptr<SessionFiles> files;  // null until the session is opened
+  // Where the node's addresses begin, from which offsets of all sessions count.
   std::uint64_t device_base = 0;
-  Bytes device_bytes = 0;
   std::uint64_t host_base = 0;
+  std::vector<memory::Block> device_segments;  // owned by the session
+  std::vector<memory::Block> host_segments;
+  Bytes address_limit = 0;  // of device_segments together
   std::optional<memory::RangeAllocator> device;
   std::optional<memory::RangeAllocator> host;  // of the primary session only
   std::map<Bytes, Bytes> host_blocks;          // mapped by executors: offset -> bytes
@@ -86,7 +89,6 @@ struct ClientSession {
 
   // The primary session owns the host arena of its process.
   bool has_arena() const { return primary == id; }
-  Bytes arena_bytes() const { return has_arena() ? kHostArenaBytes : 0; }
   // Whether the session can take a lease.
   bool is_able() const { return state == State::kOpen && !is_lost; }
 };

@@ -8,16 +8,26 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 
 namespace torpor::executor {
 
+namespace {
+
+absl::Status CheckSize(const UniqueFd& file, Bytes bytes) {
+  struct stat status {};
+  if (fstat(file.get(), &status) == 0 && static_cast<Bytes>(status.st_size) >= bytes) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("a memory file of ", status.st_size,
+                                                 " bytes was sent where ", bytes, " are needed"));
+}
+
+}  // namespace
+
 absl::StatusOr<SharedMapping> SharedMapping::Map(const UniqueFd& file, Bytes bytes,
                                                  std::uint64_t address) {
-  struct stat status {};
-  if (fstat(file.get(), &status) != 0 || static_cast<Bytes>(status.st_size) < bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("a memory file of ", status.st_size,
-                                                   " bytes was sent where ", bytes, " are needed"));
-  }
+  TORPOR_RETURN_IF_ERROR(CheckSize(file, bytes));
   const int flags = MAP_SHARED | MAP_NORESERVE | (address != 0 ? MAP_FIXED_NOREPLACE : 0);
   void* data =
       mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, flags, file.get(), 0);
@@ -29,11 +39,22 @@ absl::StatusOr<SharedMapping> SharedMapping::Map(const UniqueFd& file, Bytes byt
     return error == EEXIST ? absl::AlreadyExistsError(message)
                            : absl::ResourceExhaustedError(message);
   }
-  return SharedMapping(static_cast<std::uint8_t*>(data), bytes);
+  return SharedMapping(static_cast<std::uint8_t*>(data), bytes, nullptr);
+}
+
+absl::StatusOr<SharedMapping> SharedMapping::InParts(UniqueFd file, const AddressWindow& window,
+                                                     memory::Extent place, Bytes unit) {
+  TORPOR_RETURN_IF_ERROR(CheckSize(file, place.bytes()));
+  auto parts = std::make_unique<FileParts>(std::move(file), window, place, unit);
+  return SharedMapping(parts->data(), place.bytes(), std::move(parts));
+}
+
+absl::Status SharedMapping::Ensure(memory::Extent extent) const {
+  return parts_ ? parts_->Ensure(extent) : absl::OkStatus();
 }
 
 SharedMapping::~SharedMapping() {
-  if (data_ != nullptr) munmap(data_, bytes_);
+  if (data_ != nullptr && !parts_) munmap(data_, bytes_);
 }
 
 }  // namespace torpor::executor

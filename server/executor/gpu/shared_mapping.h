@@ -1,15 +1,21 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "memory/extent_set.h"
+#include "server/executor/gpu/address_window.h"
+#include "server/executor/gpu/file_parts.h"
 
 namespace torpor::executor {
 
-// A memory file mapped into the process, readable and writable; unmapped by the destructor.
+// A memory file mapped into the process, readable and writable, whole or in parts; unmapped by the
+// destructor.
 class SharedMapping {
  public:
   SharedMapping() = default;
@@ -17,27 +23,41 @@ class SharedMapping {
   // if `address` is in use.
   static absl::StatusOr<SharedMapping> Map(const UniqueFd& file, Bytes bytes,
                                            std::uint64_t address = 0);
+  // Maps parts of the file, of whole `unit`s, as Ensure asks for them, at a place of the file's
+  // size in `window`, which must outlive the mapping.
+  static absl::StatusOr<SharedMapping> InParts(UniqueFd file, const AddressWindow& window,
+                                               memory::Extent place, Bytes unit);
   SharedMapping(SharedMapping&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+      : data_(std::exchange(other.data_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)),
+        parts_(std::move(other.parts_)) {}
   SharedMapping& operator=(SharedMapping&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
+    std::swap(parts_, other.parts_);
     return *this;
   }
   ~SharedMapping();
 
+  // Return the address of the file's first byte, whether mapped or not, and the file's size.
   std::uint8_t* data() const { return data_; }
   Bytes bytes() const { return bytes_; }
-  // Whether [offset, offset + bytes) lies inside the mapping. Safe for untrusted numbers.
+
+  // Maps the parts with bytes of `extent`, which lies inside the file. Any thread.
+  absl::Status Ensure(memory::Extent extent) const;
+  // Whether [offset, offset + bytes) is mapped. Safe for untrusted numbers. Any thread.
   bool Holds(std::uint64_t offset, Bytes bytes) const {
-    return offset <= bytes_ && bytes <= bytes_ - offset;
+    const bool is_inside = offset <= bytes_ && bytes <= bytes_ - offset;
+    return is_inside && (!parts_ || parts_->Holds({offset, offset + bytes}));
   }
 
  private:
-  SharedMapping(std::uint8_t* data, Bytes bytes) : data_(data), bytes_(bytes) {}
+  SharedMapping(std::uint8_t* data, Bytes bytes, std::unique_ptr<FileParts> parts)
+      : data_(data), bytes_(bytes), parts_(std::move(parts)) {}
 
   std::uint8_t* data_ = nullptr;
   Bytes bytes_ = 0;
+  std::unique_ptr<FileParts> parts_;  // null: all is mapped
 };
 
 }  // namespace torpor::executor

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "memory/range_allocator.h"
 #include "proto/wire/descriptor_socket.h"
 #include "server/executor/image/address_scan.h"
 
@@ -42,7 +43,7 @@ absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapA
   std::vector<memory::Extent> allocations;
   bool holds_addresses = false;
   for (const memory::SwapAllocation& allocation : live) {
-    TORPOR_RETURN_IF_ERROR(CheckInside(allocation.extent));
+    TORPOR_RETURN_IF_ERROR(MapHostPart(allocation.extent));
     whole.Add(allocation.extent);
     allocations.push_back(allocation.extent);
     holds_addresses |= allocation.holds_addresses;
@@ -208,7 +209,7 @@ bool DeviceImage::HoldsAddressIn(memory::Extent extent) const {
   // Reading unwritten pages would make the system allocate memory.
   return std::ranges::any_of(blocks_.Written(extent), [this](memory::Extent part) {
     const std::span<const std::uint8_t> bytes(host_image_.data() + part.begin, part.bytes());
-    if (HoldsAddress(bytes, part.begin, base_, bytes_)) return true;
+    if (HoldsAddress(bytes, part.begin, base_ + own_begin_, own_end_ - own_begin_)) return true;
     // Memory written by kernels may hold the GPU's addresses.
     const AddressRange gpu = backing_->gpu_addresses();
     return is_translating_ && HoldsAddress(bytes, part.begin, gpu.begin, gpu.bytes);
@@ -218,6 +219,7 @@ bool DeviceImage::HoldsAddressIn(memory::Extent extent) const {
 std::uint64_t DeviceImage::HostWord(std::uint64_t address) const {
   std::uint64_t word = 0;
   const Bytes begin = address - base_;
+  if (!host_image_.Holds(begin, sizeof word)) return 0;
   // Reading unwritten pages would make the system allocate memory.
   if (blocks_.Written({begin, begin + sizeof word}).empty()) return 0;
   std::memcpy(&word, host_image_.data() + begin, sizeof word);
@@ -240,7 +242,7 @@ absl::Status DeviceImage::Drop() {
 }
 
 absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
-  TORPOR_RETURN_IF_ERROR(CheckInside(extent));
+  TORPOR_RETURN_IF_ERROR(MapHostPart(extent));
   // Copies of whole chunks that still arrive may overlap the new allocation, and clearing around
   // the copies does.
   TORPOR_RETURN_IF_ERROR(resident().Within(extent).empty()
@@ -272,7 +274,7 @@ absl::Status DeviceImage::MapPeer(const memory::ExtentSet& live, ChunkOwner& own
   if (!is_peer_ && !backing_->empty()) {
     return absl::FailedPreconditionError("the image is resident on this GPU itself");
   }
-  for (const memory::Extent& extent : live.extents()) TORPOR_RETURN_IF_ERROR(CheckInside(extent));
+  for (const memory::Extent& extent : live.extents()) TORPOR_RETURN_IF_ERROR(MapHostPart(extent));
   is_peer_ = !live.empty();
   memory::ExtentSet kept;
   for (const memory::Extent& extent : resident().extents()) {
@@ -344,7 +346,8 @@ bool DeviceImage::NoteUpload(std::uint64_t address, std::span<const std::uint8_t
   touches_.Upload(extent);
   // Otherwise AddressHolders searches when the image leaves the GPU.
   if (!arrival_.is_pending() && !is_translating_) return false;
-  const bool holds_addresses = HoldsAddress(bytes, address, base_, bytes_);
+  const bool holds_addresses =
+      HoldsAddress(bytes, address, base_ + own_begin_, own_end_ - own_begin_);
   if (holds_addresses && arrival_.is_pending()) arrival_.NoteAddresses(extent);
   return holds_addresses;
 }
@@ -372,6 +375,16 @@ ImageUse DeviceImage::use() const {
   ReaderMutexLock lock(&mutex_);
   if (is_peer_) return {};
   return {resident_.total_bytes(), backing_->held_bytes()};
+}
+
+absl::Status DeviceImage::MapHostPart(memory::Extent extent) {
+  TORPOR_RETURN_IF_ERROR(CheckInside(extent));
+  TORPOR_RETURN_IF_ERROR(host_image_.Ensure(extent));
+  TORPOR_RETURN_IF_ERROR(blocks_.MapStates(extent));
+  own_begin_ = std::min<Bytes>(own_begin_, extent.begin);
+  // A pointer may point behind the last byte, and a little further.
+  own_end_ = std::max<Bytes>(own_end_, extent.end + memory::RangeAllocator::kGuard);
+  return absl::OkStatus();
 }
 
 absl::Status DeviceImage::CheckInside(memory::Extent extent) const {

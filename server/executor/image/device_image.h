@@ -50,9 +50,10 @@ struct ImageUse {
   Bytes held = 0;  // the physical memory behind the allocations
 };
 
-// A session's device memory on this GPU: its range of addresses, the memory behind them, and the
-// host image to copy from and back to. Extents are bytes from the range's begin; addresses are the
-// client's.
+// A session's device memory on this GPU: its part of a range of addresses, the memory behind them,
+// and the host image to copy from and back to. Extents are bytes from the range's begin; addresses
+// are the client's. Other sessions may own other parts of the range; the session's are those that
+// allocations have named, and the host image is mapped there.
 //
 // Swapping, growing and shrinking come from one thread at a time and block, except that a swap-in's
 // copies go on after the call. Meanwhile the thread that executes the session's calls may call
@@ -62,7 +63,7 @@ class DeviceImage {
  public:
   static constexpr Bytes kAll = memory::WriteBackPart::kEndOfAll;
 
-  // For the client's addresses [base, base + bytes); `backing` and `files` cover the same range.
+  // For client's addresses in [base, base + bytes); `backing` and `files` cover the same range.
   DeviceImage(const Device& device, std::unique_ptr<ImageBacking> backing, BlockHasher& hasher,
               std::uint64_t base, Bytes bytes, ImageFiles files, const SwapOptions& options = {});
   // No work of the session runs. Changes that were not written back are lost.
@@ -146,8 +147,7 @@ class DeviceImage {
   // of the session. Takes any numbers.
   CUdeviceptr Resolve(std::uint64_t address, Bytes bytes) const;
   bool Contains(std::uint64_t address, Bytes bytes) const { return Resolve(address, bytes) != 0; }
-  // Returns the host image's double word at `address`, which lies inside the range; 0 if never
-  // written.
+  // Returns the host image's double word at `address`; 0 if never written, or not the session's.
   std::uint64_t HostWord(std::uint64_t address) const;
   // Notes that the device may now differ from the host image.
   void MarkDirty() { unsaved_from_.store(0, std::memory_order_relaxed); }
@@ -196,6 +196,8 @@ class DeviceImage {
     return address - base_ < bytes_ ? table.Translate(address - base_) : 0;
   }
   absl::Status CheckInside(memory::Extent extent) const;
+  // Prepares the host's side for an allocation, which makes the extent the session's.
+  absl::Status MapHostPart(memory::Extent extent);
   // Zeroes the extents except for `keep`: chunks may hold another function's bytes.
   absl::Status ClearOutside(const std::vector<memory::Extent>& extents,
                             const memory::ExtentSet& keep, CUstream stream);
@@ -237,6 +239,9 @@ class DeviceImage {
   const SwapOptions options_;
   PinnedMemory pinned_;
   ImageBlocks blocks_;
+  // Hull of what is the session's: words between may be its addresses. Only grows.
+  std::atomic<Bytes> own_begin_{kAll};
+  std::atomic<Bytes> own_end_{0};
   std::atomic<Bytes> unsaved_from_{kAll};  // begin of possible differences from the host
   std::atomic<std::uint64_t> removals_{0};
   std::atomic<bool> is_exported_{false};

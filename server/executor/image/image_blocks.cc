@@ -51,6 +51,13 @@ ImageBlocks::ImageBlocks(SharedMapping states, const ImageBacking& backing, Bloc
       backing_(backing),
       hasher_(hasher) {}
 
+absl::Status ImageBlocks::MapStates(memory::Extent extent) {
+  return mapping_.Ensure(
+      {extent.begin / wire::kImageBlockBytes * memory::BlockStates::kBytesPerBlock,
+       (extent.end - 1) / wire::kImageBlockBytes * memory::BlockStates::kBytesPerBlock +
+           memory::BlockStates::kBytesPerBlock});
+}
+
 absl::StatusOr<memory::WriteBackPlan> ImageBlocks::PlanWriteBack(const memory::ExtentSet& resident,
                                                                  CUstream stream) {
   std::vector<memory::HashedBlock> blocks = BlocksOf(resident.extents());

@@ -20,8 +20,12 @@ namespace torpor::executor {
 // commands, at any time; all other calls from one thread at a time.
 class ImageBlocks {
  public:
-  // `states` is the session's file of block states. All other parameters must outlive this.
+  // `states` is the session's file of block states; the mapping may be in parts. All other
+  // parameters must outlive this.
   ImageBlocks(SharedMapping states, const ImageBacking& backing, BlockHasher& hasher);
+
+  // Maps the states of the extent's blocks. Call before all calls with bytes of the extent.
+  absl::Status MapStates(memory::Extent extent);
 
   // Plans the copies that make the image equal to the GPU's memory; `resident` is live there, and
   // whole chunks are backed. Waits for the work of `stream`.

@@ -43,21 +43,10 @@ absl::StatusOr<std::unique_ptr<ImageBacking>> MappedBacking::Open(const Device& 
     return absl::InvalidArgumentError(absl::StrFormat(
         "the range %#x of %d bytes is not whole chunks of %d", base, bytes, pool.chunk_bytes()));
   }
-  CUdeviceptr reserved = 0;
-  TORPOR_RETURN_IF_ERROR(device.Status(
-      device.driver().MemAddressReserve(&reserved, bytes, 0, base, 0), "cuMemAddressReserve"));
-  if (reserved != base) {
-    device.driver().MemAddressFree(reserved, bytes);
-    return absl::AlreadyExistsError(
-        absl::StrFormat("the driver reserved %#x instead of %#x", reserved, base));
-  }
   return std::unique_ptr<ImageBacking>(new MappedBacking(device, pool, base, bytes));
 }
 
-MappedBacking::~MappedBacking() {
-  Release({0, bytes_}, {}).IgnoreError();
-  device_.driver().MemAddressFree(base_, bytes_);
-}
+MappedBacking::~MappedBacking() { Release({0, bytes_}, {}).IgnoreError(); }
 
 absl::StatusOr<std::vector<memory::Extent>> MappedBacking::Back(
     std::span<const memory::Extent> allocations) {
@@ -176,6 +165,17 @@ absl::Status MappedBacking::GiveBackRun(Index first, Index last) {
   }
   pool_.Return(freed);
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<ImageBacking>> MappedMemory::Open(SessionId session,
+                                                                 std::uint64_t base, Bytes bytes) {
+  const Bytes begin = base - reserved_.begin;
+  if (base < reserved_.begin || begin > reserved_.bytes || bytes > reserved_.bytes - begin) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("session %d has %d bytes of addresses at %#x; %d are reserved at %#x",
+                        session.value, bytes, base, reserved_.bytes, reserved_.begin));
+  }
+  return MappedBacking::Open(device_, pool_, base, bytes);
 }
 
 }  // namespace torpor::executor

@@ -16,8 +16,8 @@ namespace torpor::executor {
 // Backing for `address_mode: map`: chunks of the pool, mapped at the client's own addresses.
 class MappedBacking final : public ImageBacking {
  public:
-  // Reserves [base, base + bytes). AlreadyExists if the driver returns other addresses. `device`
-  // and `pool` must outlive the backing.
+  // For [base, base + bytes), which is reserved with the driver and longer than the backing.
+  // InvalidArgument unless whole chunks. `device` and `pool` must outlive the backing.
   static absl::StatusOr<std::unique_ptr<ImageBacking>> Open(const Device& device,
                                                             PhysicalPool& pool, std::uint64_t base,
                                                             Bytes bytes);
@@ -87,22 +87,24 @@ class MappedBacking final : public ImageBacking {
   Chunks chunks_;
 };
 
-// Image memory for `address_mode: map`: chunks of the pool, mapped wherever needed.
+// Image memory for `address_mode: map`: chunks of the pool, mapped wherever needed in one range
+// that all sessions share.
 class MappedMemory final : public ImageMemory {
  public:
-  // `device` and `pool` must outlive the object.
-  MappedMemory(const Device& device, PhysicalPool& pool) : device_(device), pool_(pool) {}
+  // `device` and `pool` must outlive the object; `reserved` is reserved with the driver as long.
+  MappedMemory(const Device& device, PhysicalPool& pool, AddressRange reserved)
+      : device_(device), pool_(pool), reserved_(reserved) {}
 
-  absl::StatusOr<std::unique_ptr<ImageBacking>> Open(SessionId, std::uint64_t base,
-                                                     Bytes bytes) override {
-    return MappedBacking::Open(device_, pool_, base, bytes);
-  }
+  // InvalidArgument for addresses outside of the reservation.
+  absl::StatusOr<std::unique_ptr<ImageBacking>> Open(SessionId session, std::uint64_t base,
+                                                     Bytes bytes) override;
   Bytes capacity() const override { return pool_.pool_bytes(); }
   Bytes free_bytes() const override { return pool_.free_bytes(); }
 
  private:
   const Device& device_;
   PhysicalPool& pool_;
+  const AddressRange reserved_;
 };
 
 }  // namespace torpor::executor

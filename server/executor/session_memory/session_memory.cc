@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "server/executor/session_memory/descriptor_client.h"
 
 namespace torpor::executor {
 namespace {
@@ -14,31 +13,6 @@ namespace {
 constexpr Bytes kPageBytes = 4 * kKiB;
 
 }  // namespace
-
-absl::StatusOr<MappedSessionFiles> OpenSessionFiles(const std::string& descriptor_socket,
-                                                    const SessionIdentity& identity) {
-  const auto open = [&](wire::SharedMemory what, Bytes bytes,
-                        std::uint64_t address) -> absl::StatusOr<SharedMapping> {
-    TORPOR_ASSIGN_OR_RETURN(const UniqueFd file,
-                            FetchDescriptor(descriptor_socket, identity.id, identity.key, what));
-    return SharedMapping::Map(file, bytes, address);
-  };
-  MappedSessionFiles files;
-  TORPOR_ASSIGN_OR_RETURN(files.window,
-                          open(wire::SharedMemory::kWindow, identity.window_bytes, 0));
-  if (identity.host_bytes > 0) {
-    TORPOR_ASSIGN_OR_RETURN(
-        files.arena, open(wire::SharedMemory::kHostArena, identity.host_bytes, identity.host_base));
-  }
-  TORPOR_ASSIGN_OR_RETURN(files.image.image,
-                          open(wire::SharedMemory::kImage, identity.device_bytes, 0));
-  TORPOR_ASSIGN_OR_RETURN(
-      files.image.block_states,
-      open(wire::SharedMemory::kBlockStates,
-           identity.device_bytes / wire::kImageBlockBytes * memory::BlockStates::kBytesPerBlock,
-           0));
-  return files;
-}
 
 absl::StatusOr<std::unique_ptr<SessionMemory>> SessionMemory::Open(
     const Device& device, ImageMemory& gpu_memory, BlockHasher& hasher,
@@ -62,6 +36,7 @@ SessionMemory::SessionMemory(const Device& device, const SessionIdentity& identi
     : id_(identity.id),
       first_(identity.first),
       function_(identity.function),
+      host_base_(identity.host_base),
       directory_(directory),
       arena_(std::move(arena)),
       arena_pins_(device, arena_.data(), arena_.bytes(), kPageBytes),
@@ -141,6 +116,11 @@ CUdeviceptr SessionMemory::ResolveOwn(std::uint64_t address, Bytes bytes) const 
   return arena_pins_.Contains({begin, begin + bytes}) ? address : 0;
 }
 
+absl::Status SessionMemory::MapHost(memory::Extent extent) {
+  TORPOR_RETURN_IF_ERROR(arena_.Ensure(extent));
+  return arena_pins_.Register(extent);
+}
+
 std::uint8_t* SessionMemory::Arena(std::uint64_t offset, Bytes bytes) const {
   if (id_ == first_) return arena_.Holds(offset, bytes) ? arena_.data() + offset : nullptr;
   // The sessions of a process are closed together, after all work has ended.
@@ -153,8 +133,13 @@ std::uint8_t* SessionMemory::Arena(std::uint64_t offset, Bytes bytes) const {
 }
 
 std::uint8_t* SessionMemory::ArenaAt(std::uint64_t address, Bytes bytes) const {
-  const auto base = reinterpret_cast<std::uint64_t>(Arena(0, 0));
-  return address < base ? nullptr : Arena(address - base, bytes);
+  if (id_ == first_) return address < host_base_ ? nullptr : Arena(address - host_base_, bytes);
+  std::uint8_t* found = nullptr;
+  directory_.UseSibling(function_, first_, [&](const SessionMemory& first) {
+    found = first.ArenaAt(address, bytes);
+    return true;
+  });
+  return found;
 }
 
 std::shared_ptr<SessionWindow> SessionMemory::WindowOf(SessionId session) const {

@@ -35,16 +35,12 @@ struct SessionIdentity {
   Bytes window_bytes = 0;
 };
 
-// The memory files of a session, mapped.
+// The memory files of a session, mapped whole or in parts.
 struct MappedSessionFiles {
   SharedMapping window;
   SharedMapping arena;  // at host_base
   ImageFiles image;
 };
-
-// Fetches the files from torpord and maps them. Blocks.
-absl::StatusOr<MappedSessionFiles> OpenSessionFiles(const std::string& descriptor_socket,
-                                                    const SessionIdentity& identity);
 
 // A session's memory on the executor: device image, window and host arena. Each part states the
 // threads that may use the part.
@@ -62,7 +58,7 @@ class SessionMemory {
   SessionWindow& window() { return *window_; }
 
   // Pieces of the arena that are in use; extents from host_base.
-  absl::Status MapHost(memory::Extent extent) { return arena_pins_.Register(extent); }
+  absl::Status MapHost(memory::Extent extent);
   absl::Status UnmapHost(memory::Extent extent) { return arena_pins_.Unregister(extent); }
 
   // Returns the device's address of [address, address + bytes): resident or imported memory of an
@@ -119,6 +115,7 @@ class SessionMemory {
   const SessionId id_;
   const SessionId first_;
   const std::string function_;
+  const std::uint64_t host_base_;
   MemoryDirectory& directory_;
   const SharedMapping arena_;  // empty except in the primary session
   PinnedMemory arena_pins_;

@@ -1,5 +1,7 @@
 #include "server/executor/session_memory/session_window.h"
 
+#include <spdlog/spdlog.h>
+
 #include <cstddef>
 #include <limits>
 #include <utility>
@@ -30,7 +32,7 @@ absl::StatusOr<std::unique_ptr<SessionWindow>> SessionWindow::Open(const Device&
         absl::StrCat("a window of ", mapping.bytes(), " bytes has no room for a completion page"));
   }
   std::unique_ptr<SessionWindow> window(new SessionWindow(device, std::move(mapping)));
-  TORPOR_RETURN_IF_ERROR(window->pinned_.Register({0, window->mapping_.bytes()}));
+  TORPOR_RETURN_IF_ERROR(window->pinned_.Register({0, wire::kCompletionPageBytes}));
   if (device.attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS) != 0) {
     TORPOR_RETURN_IF_ERROR(device.Status(device.driver().MemHostGetDevicePointer(
                                              &window->device_address_, window->mapping_.data(), 0),
@@ -90,7 +92,16 @@ void SessionWindow::SetStickyError(std::uint32_t cuda_error) {
 
 std::uint8_t* SessionWindow::Payload(std::uint64_t offset, Bytes bytes) const {
   if (offset < wire::kCompletionPageBytes || !mapping_.Holds(offset, bytes)) return nullptr;
+  std::call_once(ring_is_pinned_, [this] { PinRing(); });
   return mapping_.data() + offset;
+}
+
+// In one piece, since a copy must not span two registrations.
+void SessionWindow::PinRing() const {
+  const absl::Status status = pinned_.Register({wire::kCompletionPageBytes, mapping_.bytes()});
+  if (status.ok()) return;
+  spdlog::warn("a session's copies are slower, since its window cannot be pinned: {}",
+               status.ToString());
 }
 
 }  // namespace torpor::executor

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include "absl/status/statusor.h"
 #include "proto/wire/session_window.h"
@@ -16,7 +17,8 @@ namespace torpor::executor {
 // the payload ring.
 class SessionWindow {
  public:
-  // Registers the window with the driver.
+  // Registers the completion page with the driver. The ring, 256 times as much, is registered when
+  // first used: most sessions use one GPU of the node.
   static absl::StatusOr<std::unique_ptr<SessionWindow>> Open(const Device& device,
                                                              SharedMapping mapping);
 
@@ -38,7 +40,7 @@ class SessionWindow {
   void SetStickyError(std::uint32_t cuda_error);
 
   // Returns the bytes [offset, offset + bytes) of the window; null unless all lie in the payload
-  // ring. Takes any numbers.
+  // ring, which is registered from then on. Takes any numbers.
   std::uint8_t* Payload(std::uint64_t offset, Bytes bytes) const;
 
  private:
@@ -48,10 +50,12 @@ class SessionWindow {
   }
 
   CUdeviceptr AddressOf(std::uint32_t slot) const;
+  void PinRing() const;
 
   const Device& device_;
   const SharedMapping mapping_;
-  PinnedMemory pinned_;
+  mutable PinnedMemory pinned_;
+  mutable std::once_flag ring_is_pinned_;
   CUdeviceptr device_address_ = 0;  // 0: the device cannot write values in stream order
 };
 

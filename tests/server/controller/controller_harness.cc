@@ -28,7 +28,6 @@ ControllerHarness::ControllerHarness(int gpus, AddressMode address_mode,
   options.config.functions["c"].max_in_flight = 2;
   options.config.functions["c"].keeps_state = true;
   options.config.functions["b"].is_stateless = true;
-  options.config.session.address_range = 256 * kMiB;
   options.config.device.chunk_bytes = kChunk;
   options.config.device.address_mode = address_mode;
   options.config.is_emulated = true;

@@ -1,3 +1,6 @@
+#include <vector>
+
+#include "base/descriptor_limit.h"
 #include "server/controller/model/cuda_errors.h"
 #include "tests/server/controller/controller_harness.h"
 
@@ -101,6 +104,24 @@ TEST_F(ControllerSessions, AnInquiryTellsWhatIsFree) {
             std::vector<std::uint64_t>{reply->devices.at(0).total_bytes - 40 * kMiB});
 }
 
+// Of 64 GiB each, as it was, 416 would be all.
+TEST_F(ControllerSessions, ThousandsHaveAddressesOfTheirOwn) {
+  constexpr std::size_t kSessions = 2000;
+  RaiseDescriptorLimit();
+  StartExecutor(0);
+  std::vector<Client> clients;
+  for (std::size_t i = 0; i < kSessions; ++i) {
+    clients.push_back(Connect("token-b"));
+    ASSERT_EQ(clients.back().hello.error, 0) << clients.back().hello.message;
+  }
+  const NodeSnapshot node = controller_->Snapshot();
+  EXPECT_EQ(node.addresses.bytes - node.addresses.free_bytes, kSessions * kGiB);
+  const auto reply = Malloc(clients.back(), 4 * kKiB);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->error, 0) << reply->message;
+  EXPECT_GE(reply->address, clients.back().hello.device_base);
+}
+
 // Or else two processes, or two libraries of one, would not agree on what they have.
 TEST_F(ControllerSessionsOfTwoGpus, AFunctionsDeviceIsDescribedAlikeWhicheverGpusComeLater) {
   StartExecutor(1);
@@ -143,15 +164,18 @@ TEST_F(ControllerSessions, WhoSpeaksOutOfTurnIsCutOff) {
 
 TEST_F(ControllerSessions, SessionsHaveAddressesOfTheirOwn) {
   StartExecutor(0);
-  const Client first = Connect("token-a");
-  const Client second = Connect("token-b");
-  EXPECT_GE(second.hello.device_base, first.hello.host_base + first.hello.host_bytes);
+  Client first = Connect("token-a");
+  Client second = Connect("token-b");
+  EXPECT_EQ(second.hello.device_base, first.hello.device_base) << "the node's";
+  EXPECT_GE(first.hello.host_base, first.hello.device_base + first.hello.device_bytes);
+  EXPECT_NE(Malloc(first, kMiB)->address / kGiB, Malloc(second, kMiB)->address / kGiB);
 }
 
 TEST_F(ControllerSessions, DeathFreesEverything) {
   StartExecutor(0);
   Client client = Connect("token-a");
-  ASSERT_EQ(Malloc(client, 40 * kMiB)->error, 0);
+  const auto reply = Malloc(client, 40 * kMiB);
+  ASSERT_EQ(reply->error, 0);
   Serve("a", client);
   Disconnect(client);
   EXPECT_TRUE(executors_[0].sessions.empty());
@@ -159,7 +183,10 @@ TEST_F(ControllerSessions, DeathFreesEverything) {
   EXPECT_EQ(controller_->Snapshot().gpus[0].used_bytes, 0u);
   EXPECT_EQ(controller_->Snapshot().sessions, 0u);
   // The addresses are given again.
-  EXPECT_EQ(Connect("token-a").hello.device_base, client.hello.device_base);
+  const AddressSnapshot addresses = controller_->Snapshot().addresses;
+  EXPECT_EQ(addresses.free_bytes, addresses.bytes);
+  Client next = Connect("token-a");
+  EXPECT_EQ(Malloc(next, 40 * kMiB)->address, reply->address);
 }
 
 TEST_F(ControllerSessions, DeathUnderALeaseFreesTheGpu) {

@@ -12,17 +12,15 @@ Config NodeWorld::MakeConfig() {
     config.functions[name].memory_limit = 48 * kMiB;
   }
   config.functions["pair"].gpus = 2;
-  config.session.address_range = 256 * kMiB;
   config.device.chunk_bytes = kChunk;
   return config;
 }
 
 NodeWorld::NodeWorld()
-    : storage_({.address_base = config_.session.address_base,
-                .address_range = config_.session.address_range,
-                .chunk_bytes = kChunk,
-                .window_bytes = kMiB},
-               repository_, loop_),
+    : segments_({.addresses = AddressesOf(config_),
+                 .address_range = config_.session.address_range,
+                 .chunk_bytes = kChunk}),
+      storage_(kMiB, segments_, repository_, loop_),
       tables_(config_, {GpuIndex{0}, GpuIndex{1}}, loop_, killer_) {
   for (int gpu = 0; gpu < 2; ++gpu) {
     links_.push_back(std::make_shared<FakeExecutorLink>());

@@ -83,6 +83,7 @@ class NodeWorld : public testing::Test {
   Telemetry telemetry_;
   Events events_;
   Repository repository_;
+  SessionSegments segments_;
   SessionStorage storage_;
   NodeTables tables_;
   std::vector<std::shared_ptr<FakeExecutorLink>> links_;

@@ -32,6 +32,7 @@ class SessionLivesTest : public NodeWorld {
                          events_,
                          loop_,
                          kChunk,
+                         segments_,
                          [this](const SessionPtr& session, const StepQueue::Finish& finish) {
                            closing_.Finish(session, finish);
                          }};

@@ -135,6 +135,7 @@ class ExecutorProcess : public testing::Test {
     settings.cuda_library_dir = EMULATOR_DIR;
     settings.device.pool_bytes = 256 * kMiB;
     settings.device.chunk_bytes = 2 * kMiB;
+    settings.addresses = {kDeviceBase, 1024 * kGiB, kHostBase, 1024 * kGiB};
     settings.device.address_mode = address_mode_;
     settings.device.swap_group_bytes = 2 * kMiB;
     const std::vector<std::string> arguments = {EXECUTOR_PROGRAM, "--settings",

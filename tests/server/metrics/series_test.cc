@@ -25,11 +25,16 @@ TEST_F(SeriesTest, ANodesReasonsAreThereFromTheStart) {
   series.CountLostExecutor(GpuIndex{2});
   NodeSnapshot node;
   node.sessions = 5;
+  node.addresses = {
+      .mode = "translate", .fallback = "refused", .base = 1, .bytes = 3, .free_bytes = 2};
   series.Render(node);
   EXPECT_THAT(Text(), HasSubstr("torpor_evictions_total{reason=\"memory_full\"} 1"));
   EXPECT_THAT(Text(), HasSubstr("torpor_write_back_bytes_total{reason=\"idle\"} 100"));
   EXPECT_THAT(Text(), HasSubstr("torpor_executors_lost_total{gpu=\"2\"} 1"));
   EXPECT_THAT(Text(), HasSubstr("torpor_sessions 5"));
+  EXPECT_THAT(Text(), HasSubstr("torpor_address_mode{mode=\"translate\"} 1"));
+  EXPECT_THAT(Text(), HasSubstr("torpor_address_fallback 1"));
+  EXPECT_THAT(Text(), HasSubstr("torpor_free_address_bytes 2"));
 }
 
 TEST_F(SeriesTest, SwapsCountByDirectionAndOrigin) {

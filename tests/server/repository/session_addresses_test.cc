@@ -5,39 +5,50 @@
 namespace torpor::server {
 namespace {
 
-TEST(SessionAddresses, RangesAreDisjointAndComeBack) {
-  SessionAddresses space(0x2000'0000'0000);
-  const auto first = space.Reserve(128 * kGiB);
-  const auto second = space.Reserve(100 * kMiB);
-  const auto third = space.Reserve(kGiB);
+using memory::Block;
+
+TEST(SessionAddresses, BlocksAreWholeSegmentsAndComeBack) {
+  SessionAddresses addresses(256 * kGiB + kMiB, kGiB);
+  EXPECT_EQ(addresses.total_bytes(), 256 * kGiB);
+  const auto first = addresses.Take(128 * kGiB);
+  const auto second = addresses.Take(100 * kMiB);
+  const auto third = addresses.Take(kGiB);
   ASSERT_TRUE(first && second && third);
-  EXPECT_EQ(*first, 0x2000'0000'0000u);
-  EXPECT_EQ(*second, *first + 128 * kGiB);
-  EXPECT_EQ(*third, *second + kGiB);
-  space.Release(*first, 128 * kGiB);
-  EXPECT_EQ(space.Reserve(128 * kGiB), first);
+  EXPECT_EQ(*first, (Block{0, 128 * kGiB}));
+  EXPECT_EQ(*second, (Block{128 * kGiB, kGiB}));
+  EXPECT_EQ(*third, (Block{129 * kGiB, kGiB}));
+  EXPECT_EQ(addresses.free_bytes(), 126 * kGiB);
+  addresses.Release(*first);
+  EXPECT_EQ(addresses.Take(128 * kGiB), first);
 }
 
-TEST(SessionAddresses, EndsWhereProgramsBegin) {
-  SessionAddresses space(0x2000'0000'0000);
-  int sessions = 0;
-  while (const auto address = space.Reserve(128 * kGiB)) {
-    ++sessions;
-    ASSERT_LE(*address + 128 * kGiB, 0x5400'0000'0000u);
-  }
-  EXPECT_EQ(sessions, 416);
+TEST(SessionAddresses, GrowInPlaceWhileNothingIsInTheWay) {
+  SessionAddresses addresses(8 * kGiB, kGiB);
+  const Block first = *addresses.Take(1);
+  EXPECT_EQ(addresses.TakeBehind(first.end(), kGiB + 1), (Block{kGiB, 2 * kGiB}));
+  const Block other = *addresses.Take(1);
+  EXPECT_EQ(other, (Block{3 * kGiB, kGiB}));
+  EXPECT_FALSE(addresses.TakeBehind(3 * kGiB, kGiB));
+  EXPECT_FALSE(addresses.TakeBehind(other.end(), 5 * kGiB)) << "the range ends";
+  EXPECT_EQ(addresses.free_bytes(), 4 * kGiB);
 }
 
-TEST(SessionAddresses, LeavesThreadSanitizerItsShadow) {
-  SessionAddresses space(0x10'0000'0000);
-  while (const auto address = space.Reserve(16 * kGiB)) {
-    ASSERT_LE(*address + 16 * kGiB, 0x80'0000'0000u);
-  }
+TEST(SessionAddresses, RoomInPiecesIsNoRoom) {
+  SessionAddresses addresses(3 * kGiB, kGiB);
+  const Block first = *addresses.Take(1);
+  const Block middle = *addresses.Take(1);
+  const Block last = *addresses.Take(1);
+  EXPECT_FALSE(addresses.Take(1));
+  addresses.Release(first);
+  addresses.Release(last);
+  EXPECT_FALSE(addresses.Take(2 * kGiB));
+  addresses.Release(middle);
+  EXPECT_TRUE(addresses.Take(3 * kGiB));
 }
 
-TEST(SessionAddresses, NothingAboveTheEnd) {
-  SessionAddresses space(0x7000'0000'0000);
-  EXPECT_FALSE(space.Reserve(kGiB));
+TEST(SessionAddresses, MayBeEmpty) {
+  SessionAddresses addresses(0, kGiB);
+  EXPECT_FALSE(addresses.Take(1));
 }
 
 }  // namespace

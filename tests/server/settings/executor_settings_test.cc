@@ -19,6 +19,10 @@ ExecutorSettings AllChanged() {
           .link_profile_dir = "/var/lib/torpor/links",
           .compute_cache_dir = "/var/lib/torpor/compute_cache",
           .cuda_library_dir = "/usr/lib",
+          .addresses = {.device_base = 0x2000'0000'0000,
+                        .device_bytes = 1024 * kGiB,
+                        .host_base = 0x3000'0000'0000,
+                        .host_bytes = 512 * kGiB},
           .device = {.driver_reserve = 512 * kMiB,
                      .pool_bytes = 256 * kMiB,
                      .chunk_bytes = 4 * kMiB,
@@ -47,7 +51,9 @@ TEST(ExecutorSettingsTest, EverySettingSurvivesTheDocument) {
 TEST(ExecutorSettingsTest, MissingKeysHaveTheirDefaults) {
   const auto settings = ParseExecutorSettings(
       R"({"gpu": "1", "epoch": "2", "daemon_socket": "/d", "socket": "/s",
-          "descriptor_socket": "/e", "module_dir": "/m"})");
+          "descriptor_socket": "/e", "module_dir": "/m", "device_address_base": "4096",
+          "device_address_bytes": "1GiB", "host_address_base": "8192",
+          "host_address_bytes": "1GiB"})");
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->gpu, 1);
   EXPECT_EQ(settings->device, DeviceSettings());
@@ -62,7 +68,11 @@ TEST(ExecutorSettingsTest, EverythingThatIsWrongIsToldAtOnce) {
             "settings: gpu: expected text (COUNT)\n"
             "settings: sockets: no such setting\n"
             "settings: swap_wait: unknown value \"never\"; expected allocation or range\n"
-            "settings: module_dir is missing");
+            "settings: module_dir is missing\n"
+            "settings: device_address_base is missing\n"
+            "settings: device_address_bytes is missing\n"
+            "settings: host_address_base is missing\n"
+            "settings: host_address_bytes is missing");
 }
 
 TEST(ExecutorSettingsTest, OnlyAnObjectIsADocument) {

@@ -31,6 +31,21 @@ TEST(NodeReportTest, FunctionsAreATableOrJson) {
   EXPECT_NE(FunctionsJson(functions).find("\"requests\": 12"), std::string::npos);
 }
 
+TEST(NodeReportTest, AddressesAreToldWithTheReasonForTheirMode) {
+  v1::NodeStatus status;
+  status.set_address_mode("map");
+  status.set_address_bytes(std::uint64_t{16} << 40);
+  status.set_free_address_bytes(std::uint64_t{8} << 40);
+  EXPECT_NE(StatusTable(status).find("addresses map, 8.0TiB of 16.0TiB free\n\n"),
+            std::string::npos);
+  status.set_address_mode("translate");
+  status.set_address_fallback("the driver refuses");
+  EXPECT_NE(StatusTable(status).find("free\n          instead of map: the driver refuses\n"),
+            std::string::npos);
+  EXPECT_NE(StatusJson(status).find("\"address_fallback\": \"the driver refuses\""),
+            std::string::npos);
+}
+
 TEST(NodeReportTest, AFunctionIsToldWithItsObjective) {
   v1::FunctionStatus function;
   function.set_name("digits");

@@ -76,7 +76,7 @@ TEST_F(MemoryRequestsTest, SharedMemoryIsNamedByItsToken) {
         if (std::holds_alternative<wire::ShareMemory>(request))
           return wire::ShareMemoryReply{id, 0, "", {4, 5}};
         if (std::holds_alternative<wire::OpenMemory>(request))
-          return wire::OpenMemoryReply{id, 0, "", 4096, 1, 0x2000, 8192};
+          return wire::OpenMemoryReply{id, 0, "", 4096, 1};
         return wire::MemoryReply{id, 0, "", 0};
       });
   ClientCore::MemoryHandle handle{9, 0x2000, {}};

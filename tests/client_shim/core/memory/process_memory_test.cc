@@ -21,12 +21,12 @@ class ProcessMemoryTest : public ::testing::Test {
     daemon_.set_answer(
         [this](std::uint64_t id, const wire::ClientMessage& request) -> wire::ServerMessage {
           if (std::holds_alternative<wire::OpenMemory>(request))
-            return wire::OpenMemoryReply{id, open_error_, "", kBytes, 0, kHandle.address, kBytes};
+            return wire::OpenMemoryReply{id, open_error_, "", kBytes, 0};
           return wire::MemoryReply{id, 0, "", 0};
         });
   }
   cudaError_t Open(const ClientCore::MemoryHandle& handle = kHandle) {
-    return memory_.Open(handle, devices_, requests_, log_, opened_);
+    return memory_.Open(handle, devices_, requests_, opened_);
   }
 
   Log log_;

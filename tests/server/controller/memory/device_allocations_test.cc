@@ -20,8 +20,8 @@ class DeviceAllocationsTest : public NodeWorld {
 
   PeerAccess peers_{tables_.executors, tables_.sessions};
   MemoryLimits limits_{tables_.sessions, tables_.executors, kChunk};
-  DeviceAllocations allocations_{
-      tables_.instances, tables_.sessions, tables_.executors, peers_, limits_, events_, loop_};
+  DeviceAllocations allocations_{tables_.instances, tables_.sessions, tables_.executors, peers_,
+                                 limits_,           segments_,        events_,           loop_};
   const SessionPtr session_ = AddSession("a");
 };
 

@@ -13,6 +13,9 @@
 // What a DeviceImage needs, where the GPU's memory is FakeCuda's, that is the host's.
 namespace torpor::executor {
 
+// Addresses for sessions, where both AddressSanitizer and ThreadSanitizer allow mappings.
+inline constexpr AddressRange kFakeAddresses = {0x5500'0000'0000, 0x10'0000'0000};
+
 inline SharedMapping NewFile(Bytes bytes) {
   const UniqueFd file(memfd_create("file", MFD_CLOEXEC));
   EXPECT_EQ(ftruncate(file.get(), static_cast<off_t>(bytes)), 0);

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "server/executor/gpu/address_reservation.h"
 #include "tests/server/executor/gpu/fake_cuda.h"
 
 namespace torpor::executor {
@@ -28,7 +29,15 @@ class MappedBackingTest : public testing::Test {
 
 TEST_F(MappedBackingTest, AMisplacedReservationIsAnError) {
   cuda_.MisplaceReservations();
-  EXPECT_TRUE(absl::IsAlreadyExists(MappedBacking::Open(*device_, *pool_, kBase, kRange).status()));
+  EXPECT_TRUE(absl::IsAlreadyExists(AddressReservation::Make(*device_, kBase, kRange).status()));
+}
+
+TEST_F(MappedBackingTest, ASessionsAddressesAreAmongTheReservedOnes) {
+  MappedMemory memory(*device_, *pool_, {kBase, 2 * kRange});
+  EXPECT_TRUE(memory.Open({1}, kBase + kRange, kRange).ok());
+  for (const std::uint64_t base : {kBase - kRange, kBase + kRange + kChunk, kBase + 3 * kRange}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(memory.Open({1}, base, kRange).status())) << base;
+  }
 }
 
 TEST_F(MappedBackingTest, ARangeIsWholeChunks) {

@@ -70,7 +70,9 @@ struct FakeSession {
   ~FakeSession() { std::filesystem::remove_all(folder); }
 
   std::unique_ptr<ImageMemory> OpenMemory(AddressMode mode) const {
-    if (mode == AddressMode::kMap) return std::make_unique<MappedMemory>(*device, *pool);
+    if (mode == AddressMode::kMap) {
+      return std::make_unique<MappedMemory>(*device, *pool, kFakeAddresses);
+    }
     return *ArenaMemory::Create(*device, *pool);
   }
 

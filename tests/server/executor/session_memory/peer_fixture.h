@@ -28,7 +28,7 @@ class PeerFixture : public testing::Test {
   PeerFixture(std::size_t chunks, ImageFiles owners_files)
       : device_(*Device::Open(cuda_.driver(), 0)),
         pool_(*PhysicalPool::Create(*device_, chunks * kChunk, kChunk)),
-        gpu_memory_(*device_, *pool_),
+        gpu_memory_(*device_, *pool_, kFakeAddresses),
         identity_(Identity()),
         owner_(Open(identity_, std::move(owners_files))),
         socket_(testing::TempDir() + "peers." + std::to_string(getpid()) + ".sock"),

@@ -53,7 +53,9 @@ struct FakeSessionMemory {
   }
 
   std::unique_ptr<ImageMemory> OpenMemory(AddressMode mode) const {
-    if (mode == AddressMode::kMap) return std::make_unique<MappedMemory>(*device, *pool);
+    if (mode == AddressMode::kMap) {
+      return std::make_unique<MappedMemory>(*device, *pool, kFakeAddresses);
+    }
     return *ArenaMemory::Create(*device, *pool);
   }
   std::uint64_t base() const { return identity.device_base; }

@@ -1,0 +1,109 @@
+#include "server/controller/memory/session_segments.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+
+namespace torpor::server {
+namespace {
+
+using memory::Block;
+using memory::RangeAllocator;
+
+// Chunks of pinned memory mean nothing but the border of small allocations.
+constexpr Bytes kHostChunkBytes = 2 * kMiB;
+static_assert(kHostSegmentBytes % kHostChunkBytes == 0);
+
+Bytes Total(const std::vector<Block>& blocks) {
+  Bytes bytes = 0;
+  for (const Block& block : blocks) bytes += block.bytes;
+  return bytes;
+}
+
+// Takes segments with room for `needed` bytes behind the last ones or, in a piece of their own,
+// elsewhere. Such pieces grow with what the session has, up to `most`, so that few allocations find
+// too little room at the end of each.
+std::optional<Block> TakeSegments(SessionAddresses& from, const std::vector<Block>& owned,
+                                  Bytes needed, Bytes most) {
+  if (!owned.empty()) {
+    if (const auto block = from.TakeBehind(owned.back().end(), needed)) return block;
+    const Bytes generous = std::min(most, Total(owned) / 2);
+    if (generous > needed) {
+      if (const auto block = from.Take(generous)) return block;
+    }
+  }
+  return from.Take(needed);
+}
+
+// `limit`: bytes that the session may own.
+absl::Status Grow(SessionAddresses& from, std::vector<Block>& owned, RangeAllocator& allocator,
+                  Bytes bytes, Bytes limit) {
+  const Bytes needed = RoundUp(allocator.RoomFor(bytes), from.segment_bytes());
+  const Bytes has = Total(owned);
+  if (needed > limit || has > limit - needed) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot allocate ", bytes,
+                     " bytes: no piece of the session's addresses has "
+                     "room, and with ",
+                     has, " bytes it has as many as it may (", limit, ")"));
+  }
+  const std::optional<Block> block = TakeSegments(from, owned, needed, limit - has);
+  if (!block) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot allocate ", bytes, " bytes: all sessions together leave ",
+                     from.free_bytes(), " of the node's ", from.total_bytes(),
+                     " bytes of addresses, and too few in one piece; close some sessions, or raise "
+                     "address_space"));
+  }
+  allocator.AddRange(*block);
+  if (!owned.empty() && owned.back().end() == block->offset) {
+    owned.back().bytes += block->bytes;
+  } else {
+    owned.push_back(*block);
+  }
+  return absl::OkStatus();
+}
+
+void ReleaseAll(SessionAddresses& to, std::vector<Block>& owned) {
+  for (const Block& block : owned) to.Release(block);
+  owned.clear();
+}
+
+}  // namespace
+
+SessionSegments::SessionSegments(const Options& options)
+    : options_(options),
+      device_(options.addresses.device_bytes, DeviceSegmentBytes(options.chunk_bytes)),
+      host_(options.addresses.host_bytes, kHostSegmentBytes) {}
+
+absl::Status SessionSegments::Begin(ClientSession& session, Bytes memory_limit) {
+  using Layout = RangeAllocator::Layout;
+  SessionAllocations& memory = session.memory;
+  memory.device_base = options_.addresses.device_base;
+  memory.host_base = options_.addresses.host_base;
+  // Room for fragmentation, so that a program can allocate all of its limit. Chunks that lie apart
+  // take up to twice their bytes of addresses.
+  const Bytes room = 2 * memory_limit + memory_limit / 4;
+  memory.address_limit = RoundUp(std::max(options_.address_range, room), device_.segment_bytes());
+  memory.device.emplace(options_.chunk_bytes, options_.is_apart ? Layout::kApart : Layout::kDense);
+  if (session.has_arena()) memory.host.emplace(kHostChunkBytes);
+  return GrowDevice(session, 1);
+}
+
+absl::Status SessionSegments::GrowDevice(ClientSession& session, Bytes bytes) {
+  SessionAllocations& memory = session.memory;
+  return Grow(device_, memory.device_segments, *memory.device, bytes, memory.address_limit);
+}
+
+absl::Status SessionSegments::GrowHost(ClientSession& session, Bytes bytes) {
+  SessionAllocations& memory = session.memory;
+  return Grow(host_, memory.host_segments, *memory.host, bytes, kHostArenaBytes);
+}
+
+void SessionSegments::Release(ClientSession& session) {
+  ReleaseAll(device_, session.memory.device_segments);
+  ReleaseAll(host_, session.memory.host_segments);
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/units.h"
+#include "memory/range_allocator.h"
+#include "server/controller/model/client_session.h"
+#include "server/repository/session_addresses.h"
+#include "server/settings/node_addresses.h"
+
+namespace torpor::server {
+
+// Gives sessions segments of the node's addresses: one of GPU addresses at the begin, and more of
+// both kinds when allocations need more. On the controller's thread.
+class SessionSegments {
+ public:
+  struct Options {
+    NodeAddresses addresses;
+    // A session may have so many GPU addresses, or more if its memory_limit needs more.
+    Bytes address_range = 0;
+    Bytes chunk_bytes = 0;
+    // Chunks lie apart on a GPU: an allocation cannot span two.
+    bool is_apart = false;
+  };
+
+  explicit SessionSegments(const Options& options);
+
+  // Gives a new session its first segment, and its allocators. `memory_limit`: bytes of device
+  // memory that the client may allocate. ResourceExhausted if no addresses are left.
+  absl::Status Begin(ClientSession& session, Bytes memory_limit);
+  // Add addresses with room for an allocation of `bytes`. ResourceExhausted, with a reason for
+  // users, if the session or the node has none left.
+  absl::Status GrowDevice(ClientSession& session, Bytes bytes);
+  absl::Status GrowHost(ClientSession& session, Bytes bytes);
+  // Takes all segments back. No executor and no client uses them any more.
+  void Release(ClientSession& session);
+
+  const NodeAddresses& addresses() const { return options_.addresses; }
+  Bytes free_device_bytes() const { return device_.free_bytes(); }
+
+ private:
+  const Options options_;
+  SessionAddresses device_;
+  SessionAddresses host_;
+};
+
+}  // namespace torpor::server

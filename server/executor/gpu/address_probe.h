@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/settings/node_addresses.h"
+
+namespace torpor::executor {
+
+// What the driver says to the addresses that a node wants.
+struct AddressProbe {
+  std::optional<server::NodeAddresses> found;
+  std::string why;  // not found: what the driver said to the last try
+};
+
+// Tries the candidates in order, with a context on each of `gpus`, until the driver reserves one.
+// Fails if there is no driver, or no context.
+absl::StatusOr<AddressProbe> ProbeAddresses(const std::string& cuda_library_dir,
+                                            const std::vector<int>& gpus,
+                                            const std::vector<server::NodeAddresses>& candidates);
+
+}  // namespace torpor::executor

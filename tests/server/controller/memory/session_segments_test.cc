@@ -1,0 +1,121 @@
+#include "server/controller/memory/session_segments.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace torpor::server {
+namespace {
+
+constexpr Bytes kTiB = 1024 * kGiB;
+constexpr Bytes kChunk = 2 * kMiB;
+
+class SessionSegmentsTest : public testing::Test {
+ protected:
+  static SessionSegments Make(Bytes bytes, bool is_apart = false) {
+    return SessionSegments({.addresses = {0x2000'0000'0000, bytes, 0x3000'0000'0000, bytes},
+                            .address_range = 64 * kGiB,
+                            .chunk_bytes = kChunk,
+                            .is_apart = is_apart});
+  }
+  static void MakePrimary(ClientSession& session, std::uint64_t id) {
+    session.id = session.primary = SessionId{id};
+  }
+  // Allocates as DeviceAllocations does. Returns whether there was room.
+  static bool Allocate(SessionSegments& segments, ClientSession& session, Bytes bytes) {
+    if (session.memory.device->Allocate(bytes)) return true;
+    return segments.GrowDevice(session, bytes).ok() && session.memory.device->Allocate(bytes);
+  }
+  static Bytes Owned(const ClientSession& session) {
+    Bytes bytes = 0;
+    for (const memory::Block& block : session.memory.device_segments) bytes += block.bytes;
+    return bytes;
+  }
+};
+
+// As many as a node of eight GPUs is to keep.
+TEST_F(SessionSegmentsTest, TenThousandSessionsHaveRoomAndShareNothing) {
+  SessionSegments segments = Make(16 * kTiB);
+  std::deque<ClientSession> sessions(10'000);
+  std::map<Bytes, Bytes> device;
+  std::map<Bytes, Bytes> host;
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    MakePrimary(sessions[i], i + 1);
+    ASSERT_TRUE(segments.Begin(sessions[i], 300 * kMiB).ok()) << i;
+    ASSERT_TRUE(Allocate(segments, sessions[i], 300 * kMiB)) << i;
+    ASSERT_TRUE(segments.GrowHost(sessions[i], kMiB).ok()) << i;
+    EXPECT_EQ(Owned(sessions[i]), kGiB) << i;
+    for (const memory::Block& block : sessions[i].memory.device_segments) {
+      EXPECT_TRUE(device.emplace(block.offset, block.end()).second);
+    }
+    for (const memory::Block& block : sessions[i].memory.host_segments) {
+      EXPECT_TRUE(host.emplace(block.offset, block.end()).second);
+    }
+  }
+  for (const auto& owned : {device, host}) {
+    for (auto block = owned.begin(); std::next(block) != owned.end(); ++block) {
+      ASSERT_LE(block->second, std::next(block)->first);
+    }
+  }
+  for (ClientSession& session : sessions) segments.Release(session);
+  EXPECT_EQ(segments.free_device_bytes(), 16 * kTiB);
+}
+
+TEST_F(SessionSegmentsTest, GrowsByPiecesUpToTheLimitWhereverOthersAre) {
+  for (const bool is_apart : {false, true}) {
+    SessionSegments segments = Make(kTiB, is_apart);
+    ClientSession grower;
+    ClientSession neighbour;
+    MakePrimary(grower, 1);
+    MakePrimary(neighbour, 2);
+    ASSERT_TRUE(segments.Begin(grower, 140 * kGiB).ok());
+    ASSERT_TRUE(segments.Begin(neighbour, kGiB).ok()) << "in the way";
+    for (int piece = 0; piece < 233; ++piece) {
+      ASSERT_TRUE(Allocate(segments, grower, 600 * kMiB)) << piece;
+    }
+    EXPECT_GT(grower.memory.device_segments.size(), 1u);
+    EXPECT_LT(grower.memory.device_segments.size(), 20u);
+  }
+}
+
+TEST_F(SessionSegmentsTest, ALargeAllocationGetsSegmentsSideBySide) {
+  SessionSegments segments = Make(kTiB);
+  ClientSession session;
+  MakePrimary(session, 1);
+  ASSERT_TRUE(segments.Begin(session, 140 * kGiB).ok());
+  const auto small = session.memory.device->Allocate(kMiB);
+  ASSERT_TRUE(Allocate(segments, session, 139 * kGiB));
+  EXPECT_EQ(session.memory.device->live_bytes(), 139 * kGiB + kMiB);
+  EXPECT_TRUE(session.memory.device->Free(small->offset));
+}
+
+TEST_F(SessionSegmentsTest, ASessionHasALimit) {
+  SessionSegments segments = Make(kTiB);
+  ClientSession session;
+  MakePrimary(session, 1);
+  ASSERT_TRUE(segments.Begin(session, kGiB).ok());
+  const absl::Status status = segments.GrowDevice(session, 64 * kGiB);
+  EXPECT_TRUE(absl::IsResourceExhausted(status));
+  EXPECT_NE(std::string(status.message()).find("as many as it may"), std::string::npos) << status;
+  EXPECT_TRUE(segments.GrowDevice(session, 63 * kGiB).ok());
+}
+
+TEST_F(SessionSegmentsTest, TheNodeHasALimitAndSaysHowToRaiseIt) {
+  SessionSegments segments = Make(2 * kGiB);
+  ClientSession sessions[3];
+  for (std::uint64_t i = 0; i < 3; ++i) MakePrimary(sessions[i], i + 1);
+  EXPECT_TRUE(segments.Begin(sessions[0], kMiB).ok());
+  EXPECT_TRUE(segments.Begin(sessions[1], kMiB).ok());
+  const absl::Status status = segments.Begin(sessions[2], kMiB);
+  EXPECT_TRUE(absl::IsResourceExhausted(status));
+  EXPECT_NE(std::string(status.message()).find("address_space"), std::string::npos) << status;
+  segments.Release(sessions[0]);
+  EXPECT_TRUE(segments.Begin(sessions[2], kMiB).ok());
+}
+
+}  // namespace
+}  // namespace torpor::server
