@@ -28,7 +28,7 @@ absl::StatusOr<CudaDriver> LoadCudaDriver(const std::string& directory) {
       {"cuCtxSetCurrent", driver.CtxSetCurrent},
       {"cuCtxGetLimit", driver.CtxGetLimit},
       {"cuCtxSetLimit", driver.CtxSetLimit},
-      {"cuMemGetInfo", driver.MemGetInfo},
+      {"cuMemGetInfo_v2", driver.MemGetInfo},
       {"cuMemGetAllocationGranularity", driver.MemGetAllocationGranularity},
       {"cuMemCreate", driver.MemCreate},
       {"cuMemRelease", driver.MemRelease},
