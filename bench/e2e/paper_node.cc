@@ -13,9 +13,21 @@ namespace {
 // little against copies and kernels of 400 µs or more.
 constexpr double kTimeScale = 20;
 
+constexpr const char* kPaperPreset = "paper-4gpu";
+
+std::string Preset() {
+  const char* const chosen = std::getenv("TORPOR_BENCH_PRESET");
+  return chosen == nullptr ? kPaperPreset : chosen;
+}
+
 double TimeScale() {
   const char* const chosen = std::getenv("TORPOR_BENCH_TIME_SCALE");
-  return chosen == nullptr ? kTimeScale : std::strtod(chosen, nullptr);
+  if (chosen != nullptr) return std::strtod(chosen, nullptr);
+  if (Preset() == kPaperPreset) return kTimeScale;
+  const auto preset =
+      emulator::ParseTopology(e2e::PaperTopology({.preset = Preset(), .time_scale = 0}), Preset());
+  if (!preset.ok()) Fail(preset.failure().message);
+  return preset->time_scale;
 }
 
 }  // namespace
@@ -27,7 +39,7 @@ void Fail(const std::string& what) {
 
 const emulator::Topology& PaperNode() {
   static const auto* const topology = [] {
-    auto parsed = emulator::ParseTopology(PaperTopology(), "paper-4gpu");
+    auto parsed = emulator::ParseTopology(PaperTopology(), Preset());
     if (!parsed.ok()) Fail(parsed.failure().message);
     return new emulator::Topology(*parsed);
   }();
@@ -35,7 +47,8 @@ const emulator::Topology& PaperNode() {
 }
 
 std::string PaperTopology(const std::vector<emulator::KernelTime>& kernels, double slower) {
-  return e2e::PaperTopology({.time_scale = TimeScale() * slower, .kernels = kernels});
+  return e2e::PaperTopology(
+      {.preset = Preset(), .time_scale = TimeScale() * slower, .kernels = kernels});
 }
 
 double ModelledMs(Duration real) { return ToSeconds(real) * 1e3 / PaperNode().time_scale; }

@@ -16,9 +16,10 @@ namespace torpor::bench {
 // Says what is wrong on stderr and ends the process.
 [[noreturn]] void Fail(const std::string& what);
 
-// The preset paper-4gpu with another time_scale: 20, or TORPOR_BENCH_TIME_SCALE. As a file's text
-// it has times for kernels whose names match, too, and may be `slower` by a factor yet, of which
-// ModelledMs knows nothing.
+// The preset paper-4gpu with another time_scale: 20, or TORPOR_BENCH_TIME_SCALE. With
+// TORPOR_BENCH_PRESET another preset, such as h200-1gpu, with the time_scale of its file. As a
+// file's text it has times for kernels whose names match, too, and may be `slower` by a factor yet,
+// of which ModelledMs knows nothing.
 const emulator::Topology& PaperNode();
 std::string PaperTopology(const std::vector<emulator::KernelTime>& kernels = {}, double slower = 1);
 

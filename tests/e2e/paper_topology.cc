@@ -18,14 +18,16 @@ std::string WithMemory(const std::string& line, Bytes memory) {
 }  // namespace
 
 std::string PaperTopology(const PaperNode& node) {
-  std::ifstream file(TORPOR_PAPER_TOPOLOGY);
+  const std::string path = std::string(TORPOR_PRESETS) + "/" + node.preset + ".yaml";
+  std::ifstream file(path);
   if (!file) {
-    std::fprintf(stderr, "%s: cannot be read\n", TORPOR_PAPER_TOPOLOGY);
+    std::fprintf(stderr, "%s: cannot be read\n", path.c_str());
     std::exit(1);
   }
   std::string text;
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("time_scale:")) line = fmt::format("time_scale: {}", node.time_scale);
+    if (line.starts_with("time_scale:") && node.time_scale > 0)
+      line = fmt::format("time_scale: {}", node.time_scale);
     text += (node.gpu_memory > 0 ? WithMemory(line, node.gpu_memory) : line) + "\n";
   }
   if (!node.kernels.empty()) text += "kernels:\n";

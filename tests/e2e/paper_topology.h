@@ -8,9 +8,10 @@
 
 namespace torpor::e2e {
 
-// The preset paper-4gpu as this computer can keep up with it.
+// The paper's node, or another preset, as this computer can keep up with it.
 struct PaperNode {
-  double time_scale = 20;
+  std::string preset = "paper-4gpu";
+  double time_scale = 20;                       // 0: the preset's own
   Bytes gpu_memory = 0;                         // of each GPU, whole MiB; 0: the preset's
   std::vector<emulator::KernelTime> kernels{};  // that have modelled times
 };

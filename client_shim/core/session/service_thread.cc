@@ -4,7 +4,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 
 namespace torpor::shim {
@@ -58,9 +57,9 @@ void ServiceThread::Run(Work& work) {
     fds.assign(1, {wake_.get(), POLLIN, 0});
     const std::optional<Time> until = work.Prepare(fds);
     timespec span{};
-    if (until)
-      span =
-          ToTimespec(std::max(*until - std::chrono::steady_clock::now(), Time::duration::zero()));
+    // Compared first: Time::min() is due at once, and the difference would overflow.
+    if (const Time now = std::chrono::steady_clock::now(); until && *until > now)
+      span = ToTimespec(*until - now);
     if (ppoll(fds.data(), fds.size(), until ? &span : nullptr, nullptr) < 0)
       for (pollfd& fd : fds) fd.revents = 0;
     if (is_stopping_) return;

@@ -139,8 +139,10 @@ void DeviceAllocations::GrowNow(const Allocation& what, const StepQueue::Finish&
 void DeviceAllocations::GrowReplicas(const ClientSession& session, memory::Block block,
                                      const TaskLoop::Task& then) {
   Join join([then](const absl::Status&) { then(); });
-  const std::set<GpuIndex> gpus =
-      session.is_announced ? session.image.replicas() : std::set<GpuIndex>();
+  // While the image is on no GPU, a copy may be about to be dropped, and the next lease brings the
+  // block.
+  const bool is_wanted = session.is_announced && session.image.gpu();
+  const std::set<GpuIndex> gpus = is_wanted ? session.image.replicas() : std::set<GpuIndex>();
   for (const GpuIndex gpu : gpus) {
     v1::DaemonMessage message;
     message.mutable_grow()->set_session_id(session.id.value);

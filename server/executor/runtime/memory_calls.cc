@@ -35,16 +35,11 @@ CallStatus MemoryCalls::Upload(const wire::MemcpyHtoD& command) {
   parts_.session_memory.NoteUpload(command.dst, {source, command.bytes});
   CUstream stream = nullptr;
   CUresult result = parts_.streams.Use(command.stream, stream);
-  const bool is_of_image = image().Contains(command.dst, command.bytes);
-  if (result == CUDA_SUCCESS && is_of_image && command.bytes >= UploadPipeline::kMinBytes) {
-    return ToCallStatus(long_uploads_.Upload(target, command.dst, source, command.bytes, stream),
-                        "an upload");
-  }
   if (result == CUDA_SUCCESS) {
     result = driver().MemcpyHtoDAsync(target, source, command.bytes, stream);
   }
   if (result != CUDA_SUCCESS) return ToCallStatus(driver(), result, "copy to the device");
-  if (!is_of_image) {
+  if (!image().Contains(command.dst, command.bytes)) {
     image().MarkDirty();  // a module's variable, saved with the whole, or pinned memory
     return {};
   }

@@ -6,7 +6,6 @@
 #include "server/executor/runtime/completion_marks.h"
 #include "server/executor/runtime/downloads.h"
 #include "server/executor/runtime/stream_set.h"
-#include "server/executor/runtime/upload_pipeline.h"
 #include "server/executor/session_memory/session_memory.h"
 
 namespace torpor::executor {
@@ -24,7 +23,7 @@ class MemoryCalls final : public cuda_api::CudartMemoryHandler {
     CompletionMarks& marks;
     Downloads& downloads;
   };
-  explicit MemoryCalls(const Parts& parts) : parts_(parts), long_uploads_(parts.device, image()) {}
+  explicit MemoryCalls(const Parts& parts) : parts_(parts) {}
 
   cuda_api::CallStatus MemcpyHtoD(const wire::MemcpyHtoD& command) override;
   cuda_api::CallStatus MemcpyDtoH(const wire::MemcpyDtoH& command,
@@ -42,7 +41,6 @@ class MemoryCalls final : public cuda_api::CudartMemoryHandler {
   cuda_api::CallStatus Upload(const wire::MemcpyHtoD& command);
 
   const Parts parts_;
-  UploadPipeline long_uploads_;
 };
 
 }  // namespace torpor::executor

@@ -3,8 +3,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
 
 namespace torpor::shim {
 namespace {
@@ -70,6 +76,25 @@ TEST(ServiceThreadTest, LooksWhenADescriptorIsReady) {
   thread.Start(work);
   ASSERT_EQ(write(writer.get(), "x", 1), 1);
   work.AwaitEvents(1);
+}
+
+// As for replies that had come before the thread could announce that it polls for them.
+TEST(ServiceThreadTest, TheEarliestTimeOfAllIsDueAtOnce) {
+  class DueWork final : public ServiceThread::Work {
+   public:
+    std::optional<ServiceThread::Time> Prepare(std::vector<pollfd>&) override {
+      return ServiceThread::Time::min();
+    }
+    void OnReady(std::span<const pollfd>) override { ++looks; }
+    std::atomic<int> looks{0};
+  };
+  DueWork work;
+  ServiceThread thread;
+  thread.Start(work);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (work.looks < 3 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  EXPECT_GE(work.looks, 3);
+  thread.Stop();
 }
 
 TEST(ServiceThreadTest, LooksWhenTheTimeHasCome) {
