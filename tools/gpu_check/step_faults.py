@@ -11,7 +11,8 @@ DURATION_S = 3
 
 def run(setting, results):
     examples = Examples(setting, REHEARSED["rate_per_s"], DURATION_S, REHEARSED["flags"])
-    for name, check in (("export refused", _export_refused),
+    for name, check in (("reservation refused", _reservation_refused),
+                        ("export refused", _export_refused),
                         ("peers without links", _peers_without_links),
                         ("pool smaller than asked", _small_pool)):
         results.say(f"fault: {name}")
@@ -37,6 +38,15 @@ def _serve(results, fault, examples, daemon):
     results.note(f"{fault}: {report['requests']} requests were answered right"
                  if not report["errors"] and not report["wrong_answers"] else
                  f"{fault}: {report['errors']} errors of {report['requests']} requests")
+
+
+def _reservation_refused(setting, results, examples):
+    """Addresses cannot be had where functions have theirs: torpord translates them."""
+    fault = "reservation refused"
+    topology = setting.write_topology("refused", addresses="refused")
+    with Daemon(setting, NAMES, topology, pool_bytes="72MiB") as daemon:
+        _serve(results, fault, examples, daemon)
+        _expect_word(results, fault, daemon, ("translate",))
 
 
 def _move(results, fault, daemon, expected_path):
