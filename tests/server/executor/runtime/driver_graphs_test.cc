@@ -8,7 +8,6 @@
 namespace torpor::executor {
 namespace {
 
-
 constexpr std::uint64_t kLoopGraph = 20;
 constexpr std::uint64_t kLoopKernel = 2;
 
