@@ -61,7 +61,7 @@ ExecutorRecovery::Options RecoveryOptionsOf(const Config& config) {
 
 }  // namespace
 
-Controller::Controller(Options options, TaskLoop& loop, Repository& repository,
+Controller::Controller(const Options& options, TaskLoop& loop, Repository& repository,
                        ExecutorKiller& killer, Telemetry& telemetry)
     : config_(options.config),
       loop_(loop),

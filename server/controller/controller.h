@@ -43,7 +43,7 @@ class Controller {
   };
 
   // All must outlive the controller.
-  Controller(Options options, TaskLoop& loop, Repository& repository, ExecutorKiller& killer,
+  Controller(const Options& options, TaskLoop& loop, Repository& repository, ExecutorKiller& killer,
              Telemetry& telemetry);
 
   // --- From the sessions' streams ---

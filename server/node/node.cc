@@ -166,8 +166,7 @@ class LiveNode final : public Node,
       };
     }
     const std::string descriptor_socket = options.descriptor_socket;
-    controller_ =
-        std::make_unique<Controller>(std::move(options), loop_, repository_, *this, telemetry);
+    controller_ = std::make_unique<Controller>(options, loop_, repository_, *this, telemetry);
     TORPOR_ASSIGN_OR_RETURN(
         descriptor_server_,
         DescriptorServer::Start(descriptor_socket, config_.socket_mode, repository_,

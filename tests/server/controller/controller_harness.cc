@@ -43,8 +43,7 @@ ControllerHarness::ControllerHarness(int gpus, AddressMode address_mode,
   };
   options.descriptor_socket = "/nowhere/descriptors.sock";
   for (int gpu = 0; gpu < gpus; ++gpu) options.gpus.push_back(GpuIndex{gpu});
-  controller_ =
-      std::make_unique<Controller>(std::move(options), loop_, repository_, killer_, counts_);
+  controller_ = std::make_unique<Controller>(options, loop_, repository_, killer_, counts_);
 }
 
 void ControllerHarness::TearDown() {

@@ -149,7 +149,7 @@ TEST_F(NodeTest, BusNumbersShowTheSwitch) {
 }
 
 TEST_F(NodeTest, ProcessesShareAGpusMemory) {
-  constexpr std::size_t kMax = std::size_t{120} << 20;  // twice is too much
+  constexpr std::size_t kMax = std::size_t{140} << 20;  // twice is too much
   const Pipe taken;
   Process other([&] {
     Start();
@@ -170,7 +170,7 @@ TEST_F(NodeTest, ProcessesShareAGpusMemory) {
 }
 
 TEST_F(NodeTest, AForkedChildKeepsNothingOfItsKilledParent) {
-  constexpr std::size_t kMax = std::size_t{120} << 20;  // twice is too much
+  constexpr std::size_t kMax = std::size_t{140} << 20;  // twice is too much
   const Pipe forked;
   const Pipe end;
   Process other([&] {

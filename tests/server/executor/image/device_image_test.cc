@@ -96,7 +96,7 @@ class OlderCopyTest : public DeviceImageTest {
   void WriteBackElsewhere(std::uint8_t value) {
     states_->NoteChanged(2);
     host_[2 * kBlock] = host_[3 * kBlock - 1] = value;
-    states_->SetInStep(2, 0x1000u * value);
+    states_->SetInStep(2, std::uint64_t{0x1000} * value);
   }
 };
 

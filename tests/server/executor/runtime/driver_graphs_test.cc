@@ -8,8 +8,6 @@
 namespace torpor::executor {
 namespace {
 
-using ::testing::ElementsAre;
-
 constexpr std::uint64_t kLoopGraph = 20;
 constexpr std::uint64_t kLoopKernel = 2;
 
