@@ -24,7 +24,8 @@ struct FakeDriverCalls::Memory {
   static CUresult Create(CUmemGenericAllocationHandle* handle, std::size_t bytes,
                          const CUmemAllocationProp*, unsigned long long) {
     std::lock_guard lock(chunk_mutex);
-    if (fake->chunks_left_-- <= 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (fake->chunks_left_ <= 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    --fake->chunks_left_;
     *handle = fake->next_chunk_++;
     const int file = memfd_create("chunk", MFD_CLOEXEC);
     TORPOR_CHECK(ftruncate(file, static_cast<off_t>(bytes)) == 0);
