@@ -294,7 +294,7 @@ class LiveNode final : public Node,
     return true;
   }
 
-  Config config_;
+  Config config_;  // constant once the parts have started
   Repository repository_;
   std::unique_ptr<EventLogWriter> event_log_;
   // Declared before the loop, whose last tasks still use the controller.
