@@ -16,14 +16,11 @@ struct LaunchCluster {
   bool is_given() const { return x != 0 || y != 0 || z != 0; }
 };
 
-// Bounds of the fields; no device has clusters of as many blocks.
-inline constexpr std::uint32_t kMaxClusterAxis = 31;
-inline constexpr std::uint32_t kMaxClusterPolicy = 3;
 // The bits of LaunchKernel::flags that hold a size, and a policy.
 inline constexpr std::uint32_t kClusterSizeBits = 0x7fffU << 8;
 inline constexpr std::uint32_t kClusterPolicyBits = 3U << 23;
 
-// All fields are within the bounds.
+// Axes are below 32, which no device's clusters reach, and policies below 4.
 constexpr std::uint32_t FlagsOf(const LaunchCluster& cluster) {
   return cluster.x << 8 | cluster.y << 13 | cluster.z << 18 | cluster.policy << 23;
 }

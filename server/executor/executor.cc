@@ -162,7 +162,7 @@ absl::StatusOr<std::unique_ptr<PhysicalPool>> OpenPool(const ExecutorSettings& s
     spdlog::warn("GPU {}: pool_bytes asks for {} MiB, and {} MiB may be had; lower driver_reserve",
                  settings.gpu, needs.asked / kMiB, bytes / kMiB);
   }
-  return PhysicalPool::Create(device, bytes, settings.device.chunk_bytes);
+  return PhysicalPool::Create(device, bytes, settings.device.chunk_bytes, ReserveOf(needs));
 }
 
 // Reserves the node's addresses for `address_mode: map`; null otherwise. A context has most

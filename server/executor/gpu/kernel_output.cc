@@ -56,37 +56,30 @@ void KernelOutput::OnMessage(void* self, CUlogLevel, char* text, std::size_t len
   if (output.logged_.size() + line.size() < kMaxSaid) AppendLines(output.logged_, line);
 }
 
-bool KernelOutput::Take(std::vector<std::uint8_t>& printed, std::string& said, Lines lines) {
-  printed.clear();
-  said.clear();
+bool KernelOutput::TakePrinted(std::vector<std::uint8_t>& printed) {
   const MutexLock lock(&mutex_);
   std::fflush(stdout);
   printed_.Take(printed, kMaxPrinted);
-  TakeLines(said, lines);
-  return !printed.empty() || !said.empty();
+  return !printed.empty();
 }
 
 std::string KernelOutput::TakeSaid() {
   std::string said;
+  std::vector<std::uint8_t> told;
   const MutexLock lock(&mutex_);
-  TakeLines(said, Lines::kOfKernelsAndLog);
+  told_.Take(told, kMaxSaid);
+  AppendLines(said, {reinterpret_cast<const char*>(told.data()), told.size()});
+  if (!said.empty()) spdlog::warn("driver: {}", said);
+  AppendLines(said, std::exchange(logged_, {}));
   return said;
 }
 
 void KernelOutput::Discard() {
   std::vector<std::uint8_t> printed;
-  std::string said;
-  while (Take(printed, said, Lines::kOfKernelsAndLog)) {
+  while (TakePrinted(printed)) {
   }
-}
-
-void KernelOutput::TakeLines(std::string& said, Lines lines) {
-  std::vector<std::uint8_t> told;
-  told_.Take(told, kMaxSaid);
-  AppendLines(said, {reinterpret_cast<const char*>(told.data()), told.size()});
-  if (!said.empty()) spdlog::warn("driver: {}", said);
-  if (lines == Lines::kOfKernels) return;
-  AppendLines(said, std::exchange(logged_, {}));
+  while (!TakeSaid().empty()) {
+  }
 }
 
 }  // namespace torpor::executor

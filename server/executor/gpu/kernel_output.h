@@ -18,7 +18,7 @@ namespace torpor::executor {
 // and end drained, so the output belongs to the running session. Thread-safe.
 class KernelOutput {
  public:
-  // Take returns nothing before TakeOver.
+  // There is no output before TakeOver.
   KernelOutput() = default;
   KernelOutput(const KernelOutput&) = delete;
   KernelOutput& operator=(const KernelOutput&) = delete;
@@ -28,22 +28,17 @@ class KernelOutput {
   // same. Call once, after the log got a descriptor of its own.
   absl::Status TakeOver(const CudaDriver& driver);
 
-  // Whose lines are taken: a driver logs failing calls, among them calls that were to fail, so a
-  // program sees the log only if a kernel of the program has cost the context.
-  enum class Lines { kOfKernels, kOfKernelsAndLog };
-  // Replaces `printed` and `said` (lines without the last newline) by the next part of the output;
-  // returns false if there is no more.
-  bool Take(std::vector<std::uint8_t>& printed, std::string& said, Lines lines);
-  // Takes all lines, and leaves what kernels printed.
+  // Replaces `printed` by the next part of what kernels printed; returns false if there is no more.
+  bool TakePrinted(std::vector<std::uint8_t>& printed);
+  // Returns the lines of failed assertions and then of the driver's log, without the last newline.
+  // A driver logs all failing calls, also calls that may fail, so a program sees the lines only if
+  // one of its kernels has cost the context.
   std::string TakeSaid();
-  // Drops all output so far.
+  // Drops all output so far, and copies assertions to this process's log.
   void Discard();
 
  private:
   static void OnMessage(void* self, CUlogLevel level, char* text, std::size_t length);
-  // Appends the lines to `said`, and copies the lines of kernels to this process's log.
-  void TakeLines(std::string& said, Lines lines) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
   Mutex mutex_;
   CapturedStream printed_ ABSL_GUARDED_BY(mutex_);
   CapturedStream told_ ABSL_GUARDED_BY(mutex_);

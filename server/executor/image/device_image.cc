@@ -140,7 +140,6 @@ void DeviceImage::OpenSource(ChunkOwner& owner, const std::vector<memory::SwapGr
 absl::StatusOr<ArrivedBytes> DeviceImage::EnqueueArrival(
     const std::vector<memory::SwapGroup>& groups, const std::vector<memory::Extent>& fresh,
     const memory::ExtentSet& live, const ArrivalSteps& steps) {
-  TORPOR_RETURN_IF_ERROR(arrival_.EndStep());
   memory::ExtentSet unprepared;
   for (const memory::Extent& extent : fresh) unprepared.Add(extent);
   ArrivedBytes copied;

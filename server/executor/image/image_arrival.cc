@@ -40,7 +40,7 @@ absl::Status ImageArrival::Begin(const std::vector<memory::SwapAllocation>& allo
   pieces_.clear();
   prepared_.clear();
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    for (const memory::Extent& piece : groups[i]) pieces_.push_back({piece, i + 2});
+    for (const memory::Extent& piece : groups[i]) pieces_.push_back({piece, i + 1});
   }
   const auto begin_of = [](const auto& item) { return item.extent.begin; };
   std::ranges::sort(pieces_, {}, begin_of);

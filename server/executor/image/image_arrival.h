@@ -41,8 +41,7 @@ class ImageArrival {
   // Notes that the work enqueued since the last event clears the memory around live bytes in
   // `extent`, which is new.
   void NotePrepared(memory::Extent extent) { prepared_.push_back({extent, events_.size() + 1}); }
-  // Records the next event behind the work enqueued so far: an empty step first, then group after
-  // group.
+  // Records the next group's event behind the work enqueued so far.
   absl::Status EndStep();
   // Ends the enqueueing. A thread of the driver, which may not call the driver, calls `on_complete`
   // after the last copy, unless the context is lost before.
@@ -70,7 +69,7 @@ class ImageArrival {
   void Forget(CUstream stream) { passed_.erase(stream); }
 
  private:
-  // So many events must have come: 1 is empty, the groups follow; 0 asks for nothing.
+  // So many events must have come: group after group, then the end; 0 asks for nothing.
   using Step = std::size_t;
 
   struct Piece {

@@ -7,12 +7,10 @@
 #include "base/status_macros.h"
 #include "server/executor/gpu/device_mapping.h"
 #include "server/executor/gpu/expected_failures.h"
+#include "server/executor/image/pool_size.h"
 
 namespace torpor::executor {
 namespace {
-
-// Of a pool that came out smaller than asked for, one part in so many goes back to the driver.
-constexpr std::size_t kGivenBackShare = 4;
 
 CUmemAllocationProp HandleProperties(const Device& device, bool can_export) {
   CUmemAllocationProp properties{};
@@ -77,15 +75,16 @@ absl::Status CheckSizes(const Device& device, Bytes pool_bytes, Bytes chunk_byte
 
 absl::StatusOr<std::unique_ptr<PhysicalPool>> PhysicalPool::Create(const Device& device,
                                                                    Bytes pool_bytes,
-                                                                   Bytes chunk_bytes) {
+                                                                   Bytes chunk_bytes,
+                                                                   Bytes reserve) {
   TORPOR_RETURN_IF_ERROR(CheckSizes(device, pool_bytes, chunk_bytes));
   std::unique_ptr<PhysicalPool> pool(
       new PhysicalPool(device, chunk_bytes, CanExport(device, chunk_bytes)));
-  TORPOR_RETURN_IF_ERROR(pool->Fill(pool_bytes / chunk_bytes));
+  TORPOR_RETURN_IF_ERROR(pool->Fill(pool_bytes / chunk_bytes, reserve));
   return pool;
 }
 
-absl::Status PhysicalPool::Fill(std::size_t count) {
+absl::Status PhysicalPool::Fill(std::size_t count, Bytes reserve) {
   std::vector<CUmemGenericAllocationHandle> chunks;
   absl::Status status;
   while (chunks.size() < count) {
@@ -97,16 +96,17 @@ absl::Status PhysicalPool::Fill(std::size_t count) {
   }
   if (chunks.empty()) return status;
   if (!status.ok()) {
-    // The driver's reserve is gone as well: without a part of these chunks no module could be
-    // loaded.
-    for (std::size_t i = chunks.size() / kGivenBackShare; i > 0; --i) {
+    // Without memory of its own the driver could load no module.
+    const std::size_t back = ChunksToGiveBack(chunks.size(), chunk_bytes_, reserve);
+    spdlog::warn(
+        "the driver gives less for images than it had reported free: {} of {} MiB, of which {} MiB "
+        "go back as its reserve ({}); end other programs on this GPU or lower pool_bytes",
+        chunks.size() * chunk_bytes_ / kMiB, count * chunk_bytes_ / kMiB,
+        back * chunk_bytes_ / kMiB, status.ToString());
+    for (std::size_t i = 0; i < back; ++i) {
       device_.driver().MemRelease(chunks.back());
       chunks.pop_back();
     }
-    spdlog::warn(
-        "the driver gives less than {} bytes for images, since other processes have the rest: the "
-        "pool has {} bytes, a part stays with the driver: {}",
-        count * chunk_bytes_, chunks.size() * chunk_bytes_, status.ToString());
   }
   MutexLock lock(&mutex_);
   for (const CUmemGenericAllocationHandle chunk : chunks) chunks_.Add(chunk);

@@ -20,11 +20,13 @@ namespace torpor::executor {
 // holds the bytes of its last user, a new one any bytes; the taker clears them. Thread-safe.
 class PhysicalPool {
  public:
-  // Creates `pool_bytes` of chunks, rounded down; or three quarters of what the driver gives if
-  // that is less, which is logged. `chunk_bytes` is a multiple of the driver's granularity. Returns
-  // an error if there is no room for one chunk. `device` must outlive the pool.
+  // Creates `pool_bytes` of chunks, rounded down. A driver that gives less has nothing left, so
+  // some chunks go back to leave `reserve` free (ChunksToGiveBack), which is logged. `chunk_bytes`
+  // is a multiple of the driver's granularity. Returns an error if there is no room for one chunk.
+  // `device` must outlive the pool.
   static absl::StatusOr<std::unique_ptr<PhysicalPool>> Create(const Device& device,
-                                                              Bytes pool_bytes, Bytes chunk_bytes);
+                                                              Bytes pool_bytes, Bytes chunk_bytes,
+                                                              Bytes reserve = 0);
   // All chunks must have been returned.
   ~PhysicalPool();
   PhysicalPool(const PhysicalPool&) = delete;
@@ -47,8 +49,8 @@ class PhysicalPool {
   PhysicalPool(const Device& device, Bytes chunk_bytes, bool can_export)
       : device_(device), chunk_bytes_(chunk_bytes), can_export_(can_export) {}
 
-  // Creates `count` chunks, or a part of what the driver gives.
-  absl::Status Fill(std::size_t count);
+  // Creates `count` chunks, or fewer, as Create says.
+  absl::Status Fill(std::size_t count, Bytes reserve);
 
   const Device& device_;
   const Bytes chunk_bytes_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "base/units.h"
 
 namespace torpor::executor {
@@ -20,5 +22,10 @@ Bytes ReserveOf(const PoolNeeds& needs);
 // Returns the bytes for images: what was asked for, as far as the free memory beyond the reserve
 // suffices. 0 if nothing is left.
 Bytes PoolBytes(const PoolNeeds& needs);
+
+// Returns how many chunks go back to a driver that gave only `given` of the chunks that PoolBytes
+// counted on: other processes have taken memory meanwhile, and the reserve was taken for chunks as
+// well. Makes `reserve` free again, but gives back at most a quarter of the chunks.
+std::size_t ChunksToGiveBack(std::size_t given, Bytes chunk_bytes, Bytes reserve);
 
 }  // namespace torpor::executor

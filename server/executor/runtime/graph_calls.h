@@ -14,9 +14,8 @@ namespace torpor::executor {
 class GraphCalls final : public cuda_api::CudartGraphHandler {
  public:
   // As for GraphSet. `run` carries out a command of a graph.
-  GraphCalls(const Device& device, StreamSet& streams, GraphSet::RunCommand run,
-             DeviceImage* image = nullptr)
-      : graphs_(device, streams, std::move(run), image) {}
+  GraphCalls(const Device& device, StreamSet& streams, DeviceImage& image, GraphSet::RunCommand run)
+      : graphs_(device, streams, image, std::move(run)) {}
 
   GraphSet& graphs() { return graphs_; }
 

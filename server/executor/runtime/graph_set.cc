@@ -110,7 +110,7 @@ cuda_api::CallStatus GraphSet::LaunchOn(Graph& graph, CUstream origin) {
   if (!Prepare(graph)) {
     return graph.commands.Launch(origin, [&] { return IssueNodes(graph, origin); });
   }
-  image_->MarkDirty();
+  image_.MarkDirty();
   ++counts_.launched;
   return graph.commands.Launch(origin, [&] {
     return ToCallStatus(device_.driver(), graph.driver.Launch(origin), "launching a graph");
@@ -130,12 +130,11 @@ cuda_api::CallStatus GraphSet::IssueNodes(Graph& graph, CUstream origin) {
 // Making a graph of the driver costs several launches node by node, so only a graph that comes
 // again unchanged gets one. While memory still arrives, each command waits for its own part.
 bool GraphSet::Prepare(Graph& graph) {
-  if (image_ == nullptr || image_->is_translating() || image_->touches().is_watching())
-    return false;
+  if (image_.is_translating() || image_.touches().is_watching()) return false;
   const SessionGraph::Fitness fitness = graph.commands.fitness();
   const Stamp now{graph.commands.version(), changes_,
                   fitness.has_library_work ? library_changes_ : 0,
-                  fitness.names_ranges ? image_->removals() : 0};
+                  fitness.names_ranges ? image_.removals() : 0};
   const bool comes_again = graph.latest == now;
   graph.latest = now;
   if (graph.driver.is_ready() && graph.made == now) return true;

@@ -22,10 +22,10 @@ class GraphSet {
   // Carries out a command as if it came in a batch.
   using RunCommand = std::function<cuda_api::CallStatus(const wire::GraphCommand&)>;
 
-  // All must outlive this. With the session's `image`, a graph that is launched again unchanged
-  // becomes a graph of the driver while the image stays in place; without, no graph does.
-  GraphSet(const Device& device, StreamSet& streams, RunCommand run, DeviceImage* image = nullptr)
-      : device_(device), streams_(streams), run_(std::move(run)), image_(image) {}
+  // All must outlive this. A graph that is launched again unchanged becomes a graph of the driver
+  // while the session's `image` stays in place.
+  GraphSet(const Device& device, StreamSet& streams, DeviceImage& image, RunCommand run)
+      : device_(device), streams_(streams), image_(image), run_(std::move(run)) {}
   // All of the session's work must be done.
   ~GraphSet();
   GraphSet(const GraphSet&) = delete;
@@ -42,6 +42,7 @@ class GraphSet {
   // SessionGraph::Launch.
   cuda_api::CallStatus Launch(std::uint64_t id, std::uint64_t stream);
 
+  bool empty() const { return graphs_.empty(); }
   // Notes that kernels or other objects of the session may have changed: graphs of the driver are
   // made again.
   void NoteChange() { ++changes_; }
@@ -91,8 +92,8 @@ class GraphSet {
 
   const Device& device_;
   StreamSet& streams_;
+  DeviceImage& image_;
   const RunCommand run_;
-  DeviceImage* const image_;
   absl::flat_hash_map<std::uint64_t, std::unique_ptr<Graph>> graphs_;
   std::size_t nodes_ = 0;             // of all graphs
   Bytes bytes_ = 0;                   // of all graphs

@@ -25,7 +25,7 @@ SessionRuntime::SessionRuntime(const Device& device, ModuleLibrary& library, Ses
       array_calls_(device, objects_.arrays, memory_, objects_.streams, memory.image()),
       texture_calls_(
           {device, objects_.textures, objects_.arrays, memory_, memory, objects_.streams}),
-      graph_calls_(device, objects_.streams, std::move(run), &memory.image()),
+      graph_calls_(device, objects_.streams, memory.image(), std::move(run)),
       handlers_{stream_calls_, event_calls_,   shared_event_calls_, limit_calls_,
                 module_calls_, launch_calls_,  symbol_calls_,       memory_calls_,
                 array_calls_,  texture_calls_, graph_calls_} {}

@@ -60,7 +60,7 @@ class SessionRuntime {
 
   // Notes a command that is about to be carried out; see KeepsDriverGraphs.
   void NoteCommand(std::uint32_t call_id) {
-    if (!KeepsDriverGraphs(call_id)) graphs().NoteChange();
+    if (!graphs().empty() && !KeepsDriverGraphs(call_id)) graphs().NoteChange();
   }
 
   GraphSet& graphs() { return graph_calls_.graphs(); }

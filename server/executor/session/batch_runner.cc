@@ -181,11 +181,12 @@ void BatchRunner::PassOutputOn(ReplySink& replies) {
   // Bounds the parts, so that a kernel that prints without end delays no reply: the rest follows
   // with the next reply.
   constexpr int kMaxParts = 64;
-  const auto lines = IsSticky(async_error_) ? KernelOutput::Lines::kOfKernelsAndLog
-                                            : KernelOutput::Lines::kOfKernels;
-  for (int part = 0; part < kMaxParts && output_.Take(output.result, output.message, lines);
-       ++part) {
+  // Assertions lose the context, and nothing else that is said concerns the program.
+  if (IsSticky(async_error_)) output.message = output_.TakeSaid();
+  for (int part = 0; part < kMaxParts; ++part) {
+    if (!output_.TakePrinted(output.result) && output.message.empty()) return;
     Send(output, replies);
+    output.message.clear();
   }
 }
 

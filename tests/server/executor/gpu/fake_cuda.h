@@ -73,14 +73,16 @@ class FakeCuda {
 
   // What kernels did, in order: a kernel of the fake appends its first parameter (8 bytes).
   const std::vector<std::uint64_t>& launches() const { return launches_; }
+  // The byte that each launch found where the first parameter points; 0 if no memory is there.
+  const std::vector<std::uint8_t>& bytes_seen() const { return bytes_seen_; }
+  // The attributes of the latest launch that had some.
+  const std::vector<CUlaunchAttribute>& last_attributes() const { return last_attributes_; }
+
   // Captures fail when they end, or work again.
   void RefuseCaptures(bool refuse) { refuse_captures_ = refuse; }
   std::size_t graphs_launched() const { return graphs_launched_; }
   std::size_t live_graph_execs() const { return live_graph_execs_; }
-  // The attributes of the latest launch that had some.
-  const std::vector<CUlaunchAttribute>& last_attributes() const { return last_attributes_; }
-  // The byte that each of these found where that parameter points; 0 if no memory is there.
-  const std::vector<std::uint8_t>& bytes_seen() const { return bytes_seen_; }
+
   std::size_t mapped_chunks() const { return mapped_.size(); }
   std::size_t registered_pieces() const { return registered_.size(); }
   bool IsRegistered(const void* address) const;
@@ -109,11 +111,7 @@ class FakeCuda {
   const std::set<std::uint64_t>& image_objects() const { return image_objects_; }
 
  private:
-  friend struct FakeDriverFunctions;
-
-  std::map<CUlimit, std::size_t> limits_;
-  bool limits_are_fixed_ = false;
-  bool refuse_exports_ = false;
+  friend struct FakeDriverCalls;
 
   struct Event {
     std::uint64_t recorded = 0;   // times that a record was enqueued
@@ -151,37 +149,22 @@ class FakeCuda {
   bool RunFront(Stream& stream);
 
   CudaDriver driver_;
-  std::function<void(std::string)> hear_;
   CUresult broken_ = CUDA_SUCCESS;
+  std::function<void(std::string)> hear_;
+  std::map<CUlimit, std::size_t> limits_;
+  bool limits_are_fixed_ = false;
+
+  // Memory.
   bool misplace_ = false;
-  bool hold_ = false;
-  bool ignore_launches_ = false;
-  std::vector<CUlaunchAttribute> last_attributes_;
-  std::optional<std::vector<Work>> capture_;
-  std::vector<std::vector<Work>> graphs_;  // a handle is a place here, from 1
-  bool refuse_captures_ = false;
-  std::size_t graphs_launched_ = 0;
-  std::size_t live_graph_execs_ = 0;
-  bool ignore_waits_for_values_ = false;
-  bool has_machine_code_ = false;
-  std::vector<Parameter> parameters_ = {{0, sizeof(std::uint64_t)}};
-  std::vector<std::vector<std::uint8_t>> linked_;
+  bool refuse_exports_ = false;
+  bool refuse_device_copies_ = false;
   int chunks_left_ = 1 << 20;
   std::uint64_t next_chunk_ = 1;
   std::map<std::uint64_t, std::uint64_t> mapped_;  // address -> chunk
   std::map<std::uint64_t, int> chunk_files_;       // chunk -> memory file
   std::map<std::uint64_t, std::uint64_t> registered_;
-  std::vector<std::unique_ptr<Stream>> streams_;
-  std::vector<std::unique_ptr<Event>> events_;
-  std::vector<std::uint64_t> launches_;
-  std::vector<std::uint8_t> bytes_seen_;
-  std::size_t events_recorded_ = 0;
-  std::size_t live_events_ = 0;
-  std::size_t waits_enqueued_ = 0;  // for events
-  bool refuse_device_copies_ = false;
-  std::deque<std::uint64_t> variables_;  // of modules, in the order of their numbers
-  std::uint64_t modules_loaded_ = 0;
-  std::map<std::pair<CUfunction, CUfunction_attribute>, int> attributes_;  // that were set
+
+  // Arrays and image objects.
   bool refuse_arrays_ = false;
   bool refuse_levels_ = false;
   std::vector<std::unique_ptr<Array>> array_memory_;  // of all arrays that ever were
@@ -189,6 +172,34 @@ class FakeCuda {
   std::vector<std::vector<Array*>> mipmapped_;  // their levels, of all that ever were
   std::uint64_t next_image_object_ = 100;
   std::set<std::uint64_t> image_objects_;
+
+  // Streams and events.
+  bool hold_ = false;
+  bool ignore_waits_for_values_ = false;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<Event>> events_;
+  std::size_t events_recorded_ = 0;
+  std::size_t live_events_ = 0;
+  std::size_t waits_enqueued_ = 0;  // for events
+
+  // Modules and launches.
+  bool has_machine_code_ = false;
+  bool ignore_launches_ = false;
+  std::uint64_t modules_loaded_ = 0;
+  std::deque<std::uint64_t> variables_;  // of modules, in the order of their numbers
+  std::vector<std::vector<std::uint8_t>> linked_;
+  std::vector<Parameter> parameters_ = {{0, sizeof(std::uint64_t)}};
+  std::map<std::pair<CUfunction, CUfunction_attribute>, int> attributes_;  // that were set
+  std::vector<CUlaunchAttribute> last_attributes_;
+  std::vector<std::uint64_t> launches_;
+  std::vector<std::uint8_t> bytes_seen_;
+
+  // Graphs.
+  bool refuse_captures_ = false;
+  std::optional<std::vector<Work>> capture_;
+  std::vector<std::vector<Work>> graphs_;  // a handle is a place here, from 1
+  std::size_t graphs_launched_ = 0;
+  std::size_t live_graph_execs_ = 0;
 };
 
 }  // namespace torpor::executor

@@ -13,8 +13,6 @@
 namespace torpor::executor {
 namespace {
 
-using Lines = KernelOutput::Lines;
-
 // Gives the test's own standard streams back at the end.
 class KernelOutputTest : public testing::Test {
  protected:
@@ -31,10 +29,9 @@ class KernelOutputTest : public testing::Test {
     dup2(saved_error_.get(), STDERR_FILENO);
   }
 
-  bool Take(Lines lines = Lines::kOfKernels) { return output_.Take(printed_, said_, lines); }
   std::string TakePrinted() {
     std::string all;
-    while (Take()) all.append(printed_.begin(), printed_.end());
+    while (output_.TakePrinted(printed_)) all.append(printed_.begin(), printed_.end());
     return all;
   }
 
@@ -43,11 +40,10 @@ class KernelOutputTest : public testing::Test {
   UniqueFd saved_output_;
   UniqueFd saved_error_;
   std::vector<std::uint8_t> printed_;
-  std::string said_;
 };
 
 TEST_F(KernelOutputTest, NothingIsTakenTwice) {
-  EXPECT_FALSE(Take(Lines::kOfKernelsAndLog));
+  EXPECT_FALSE(output_.TakePrinted(printed_));
   std::printf("one %d\n", 1);
   EXPECT_EQ(TakePrinted(), "one 1\n");
   std::printf("two");
@@ -68,17 +64,15 @@ TEST_F(KernelOutputTest, MuchComesInParts) {
 TEST_F(KernelOutputTest, AssertionsAreLinesOfTheProgram) {
   std::fputs("a.cu:1: failed\n", stderr);
   std::fputs("a.cu:2: failed\n", stderr);
-  ASSERT_TRUE(Take());
-  EXPECT_EQ(said_, "a.cu:1: failed\na.cu:2: failed");
-  EXPECT_FALSE(Take());
+  EXPECT_EQ(output_.TakeSaid(), "a.cu:1: failed\na.cu:2: failed");
+  EXPECT_EQ(output_.TakeSaid(), "");
 }
 
-TEST_F(KernelOutputTest, TheDriversLogIsShownOnceTheContextIsLost) {
-  cuda_.Say("a probe failed");
-  EXPECT_FALSE(Take());
+TEST_F(KernelOutputTest, TheDriversLogFollowsTheAssertions) {
+  cuda_.Say("a call failed");
   cuda_.Say("a kernel failed");
-  ASSERT_TRUE(Take(Lines::kOfKernelsAndLog));
-  EXPECT_EQ(said_, "a probe failed\na kernel failed");
+  std::fputs("asserted\n", stderr);
+  EXPECT_EQ(output_.TakeSaid(), "asserted\na call failed\na kernel failed");
 }
 
 TEST_F(KernelOutputTest, WhatAProbeMakesTheDriverLogIsDropped) {
@@ -103,7 +97,8 @@ TEST_F(KernelOutputTest, WhatIsDiscardedIsGone) {
   std::printf("for nobody");
   cuda_.Say("this too");
   output_.Discard();
-  EXPECT_FALSE(Take(Lines::kOfKernelsAndLog));
+  EXPECT_FALSE(output_.TakePrinted(printed_));
+  EXPECT_EQ(output_.TakeSaid(), "");
 }
 
 }  // namespace

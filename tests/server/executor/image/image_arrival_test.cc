@@ -11,10 +11,10 @@ namespace {
 // and one [50, 60) that holds addresses. Nothing is copied; steps are told apart by their events.
 class ImageArrivalTest : public testing::Test {
  protected:
-  // Which steps must have come: 1 is the preparation, then the groups, the last is everything.
-  static constexpr int kFirstGroup = 2;
-  static constexpr int kSecondGroup = 3;
-  static constexpr int kAll = 4;
+  // Which steps must have come: the groups, the last is everything.
+  static constexpr int kFirstGroup = 1;
+  static constexpr int kSecondGroup = 2;
+  static constexpr int kAll = 3;
 
   void SetUp() override {
     device_ = *Device::Open(cuda_.driver(), 0);

@@ -28,11 +28,19 @@ TEST_F(PhysicalPoolTest, OfAShortGpuIsWhatTheDriverGives) {
   pool->Return(*two);
 }
 
-TEST_F(PhysicalPoolTest, OfAShortGpuLeavesTheDriverAPart) {
+TEST_F(PhysicalPoolTest, OfAShortGpuLeavesTheDriverItsReserve) {
   cuda_.LimitChunks(9);
-  const auto pool = *PhysicalPool::Create(*device_, 12 * kChunk, kChunk);
+  const auto pool = *PhysicalPool::Create(*device_, 12 * kChunk, kChunk, 2 * kChunk);
   EXPECT_EQ(pool->pool_bytes(), 7 * kChunk);
   EXPECT_TRUE(absl::IsResourceExhausted(pool->Take(8).status()));
+  // The driver has the memory again.
+  EXPECT_EQ((*PhysicalPool::Create(*device_, 2 * kChunk, kChunk))->pool_bytes(), 2 * kChunk);
+}
+
+TEST_F(PhysicalPoolTest, OfAGpuWithEnoughNothingGoesBack) {
+  cuda_.LimitChunks(12);
+  const auto pool = *PhysicalPool::Create(*device_, 12 * kChunk, kChunk, 2 * kChunk);
+  EXPECT_EQ(pool->pool_bytes(), 12 * kChunk);
 }
 
 TEST_F(PhysicalPoolTest, AGpuWithoutMemoryHasNoPool) {

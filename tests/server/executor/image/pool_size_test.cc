@@ -35,5 +35,16 @@ TEST(PoolSizeTest, WithoutFreeMemoryThereIsNoPool) {
   EXPECT_EQ(PoolBytes({.total = 96 * kMiB, .free = 5 * kMiB, .reserve = 8 * kMiB}), 0u);
 }
 
+TEST(PoolSizeTest, AShortPoolGivesTheReserveBack) {
+  EXPECT_EQ(ChunksToGiveBack(60'000, 2 * kMiB, 4 * kGiB), 2048u);
+  EXPECT_EQ(ChunksToGiveBack(100, 32 * kMiB, 33 * kMiB), 2u) << "the driver has all of its reserve";
+  EXPECT_EQ(ChunksToGiveBack(100, 2 * kMiB, 0), 0u);
+}
+
+TEST(PoolSizeTest, AShortPoolGivesAtMostAQuarterBack) {
+  EXPECT_EQ(ChunksToGiveBack(9, 2 * kMiB, 3 * kGiB), 2u);
+  EXPECT_EQ(ChunksToGiveBack(1, 2 * kMiB, 3 * kGiB), 0u);
+}
+
 }  // namespace
 }  // namespace torpor::executor

@@ -5,20 +5,17 @@
 
 #include <vector>
 
-#include "tests/server/executor/gpu/fake_cuda.h"
+#include "tests/server/executor/runtime/runtime_fixture.h"
 
 namespace torpor::executor {
 namespace {
 
 using ::testing::ElementsAre;
 
-class GraphCallsTest : public testing::Test {
+class GraphCallsTest : public RuntimeTest {
  protected:
-  FakeCuda cuda_;
-  std::unique_ptr<Device> device_ = *Device::Open(cuda_.driver(), 0);
-  StreamSet streams_{*device_};
   std::vector<std::size_t> ran_;  // bytes of the fields of each command
-  GraphCalls calls_{*device_, streams_, [this](const wire::GraphCommand& command) {
+  GraphCalls calls_{*s_.device, streams_, image(), [this](const wire::GraphCommand& command) {
                       ran_.push_back(command.fields.size());
                       return cuda_api::CallStatus();
                     }};

@@ -235,7 +235,8 @@ TEST_F(GraphTest, AnEarlierStreamsGraphsLeaveNothing) {
 
 TEST_F(GraphTest, WhatASessionsGraphsTakeIsBounded) {
   StreamSet streams(*s_.device);
-  GraphSet graphs(*s_.device, streams, [](const auto&) { return cuda_api::CallStatus(); });
+  GraphSet graphs(*s_.device, streams, s_.memory->image(),
+                  [](const auto&) { return cuda_api::CallStatus(); });
   ASSERT_TRUE(graphs.Create(1).ok());
   ASSERT_TRUE(graphs.Create(2).ok());
   constexpr std::size_t kMaxNodes = 1u << 20;

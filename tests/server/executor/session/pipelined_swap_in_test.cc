@@ -20,8 +20,8 @@ constexpr std::uint8_t kOldByte = 7;
 
 class PipelinedSwapInTest : public BatchTest {
  protected:
-  // Events of the copies' stream: of the preparation, the first group, the last, everything.
-  enum Step : std::size_t { kPrepared = 1, kFirstIsThere, kLastIsThere, kAllIsThere };
+  // Events of the copies' stream: of the first group, the last, everything.
+  enum Step : std::size_t { kFirstIsThere = 1, kLastIsThere, kAllIsThere };
 
   void SetUp() override {
     LoadKernel();
