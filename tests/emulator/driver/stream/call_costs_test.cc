@@ -33,16 +33,18 @@ TEST(CallCostsTest, ShortCallsAddUpToTheirModelledTime) {
 }
 
 TEST(CallCostsTest, CallsOfSeveralThreadsWaitForEachOther) {
+  constexpr int kThreads = 4;
   CallCosts costs(Costly());
   const Duration passed = TimeOf([&] {
     std::vector<std::thread> threads;
-    for (int i = 0; i < 4; ++i) {
+    threads.reserve(kThreads);
+    for (int i = 0; i < kThreads; ++i) {
       threads.emplace_back([&] { CostedCall call(costs, 1000); });
     }
     for (std::thread& thread : threads) thread.join();
   });
   // Starting a thread counts for nobody; the calls themselves take next to no time.
-  EXPECT_GE(passed, microseconds(4 * 1000 * 2 - 4 * 100));
+  EXPECT_GE(passed, microseconds(kThreads * 1000 * 2 - kThreads * 100));
 }
 
 TEST(CallCostsTest, WithoutStrictnessCallsCostNothing) {
