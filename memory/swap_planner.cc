@@ -1,6 +1,7 @@
 #include "memory/swap_planner.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace torpor::memory {
@@ -13,6 +14,13 @@ constexpr std::size_t kMaxPieces = 4;
 Bytes CutOf(Extent rest, Bytes group_bytes) {
   if (rest.bytes() <= group_bytes) return rest.end;
   return std::min(rest.end, RoundDown(rest.begin, group_bytes) + group_bytes);
+}
+
+// Returns the size of the group behind so many others; `group_bytes` is the first's.
+Bytes SizeBehind(std::size_t groups, Bytes group_bytes) {
+  const std::size_t doublings = groups / kGroupsOfASize;
+  constexpr std::size_t kMaxDoublings = std::bit_width(kMaxGrowth) - 1;
+  return group_bytes << std::min(doublings, kMaxDoublings);
 }
 
 }  // namespace
@@ -44,11 +52,12 @@ std::vector<SwapGroup> GroupBySize(std::span<const Extent> extents, Bytes group_
   Bytes open_bytes = 0;
   for (Extent rest : extents) {
     while (rest.bytes() > 0) {
-      const Extent piece{rest.begin, CutOf(rest, group_bytes)};
+      const Bytes size = SizeBehind(groups.size(), group_bytes);
+      const Extent piece{rest.begin, CutOf(rest, size)};
       open.Add(piece);
       open_bytes += piece.bytes();
       rest.begin = piece.end;
-      if (open_bytes < group_bytes * std::min(open.count(), kMaxPieces)) continue;
+      if (open_bytes < size * std::min(open.count(), kMaxPieces)) continue;
       groups.push_back(std::exchange(open, {}).extents());
       open_bytes = 0;
     }

@@ -17,12 +17,18 @@ using SwapGroup = std::vector<Extent>;
 std::vector<Extent> OrderForSwapIn(std::span<const Extent> allocations,
                                    std::span<const Bytes> touched, const ExtentSet& uploaded);
 
+// The groups of one size; the next groups are twice as large, up to kMaxGrowth times the first.
+// Work that waits for a late group has waited longer already, so a larger group delays work by a
+// smaller part, and fewer copies cost the link less.
+inline constexpr std::size_t kGroupsOfASize = 4;
+inline constexpr Bytes kMaxGrowth = 4;
+
 // Groups `extents`, which do not overlap, in their order, such that copies have `group_bytes` (> 0)
-// on average: a group of one piece has at least `group_bytes`, a group of two pieces twice as many,
-// and so on up to four times as many. Extents up to `group_bytes` are never cut, so that a group
-// may be larger by almost `group_bytes`. Larger extents are cut at multiples of `group_bytes`,
-// where pieces of pinned host memory end, as a copy cannot span two. Within a group pieces ascend,
-// and neighbours are joined.
+// on average, and more in later groups (kGroupsOfASize): a group of one piece has at least so many
+// bytes, a group of two pieces twice as many, and so on up to four times as many. Extents up to the
+// group's size are never cut, so that a group may be larger by almost that size. Larger extents are
+// cut at multiples of the size, where pieces of pinned host memory end, as a copy cannot span two.
+// Within a group pieces ascend, and neighbours are joined.
 std::vector<SwapGroup> GroupBySize(std::span<const Extent> extents, Bytes group_bytes);
 
 // Makes one group per extent.

@@ -13,6 +13,8 @@ namespace {
 // little against copies and kernels of 400 µs or more.
 constexpr double kTimeScale = 20;
 
+constexpr double kGroupRate = 0.95;  // of the link's best, that a group has
+
 constexpr const char* kPaperPreset = "paper-4gpu";
 
 std::string Preset() {
@@ -55,6 +57,16 @@ double ModelledMs(Duration real) { return ToSeconds(real) * 1e3 / ModelledNode()
 
 double LinkMs(double bytes, unsigned gpu) {
   return bytes / (ModelledNode().gpus[gpu].pcie_gbps * 1e9) * 1e3;
+}
+
+std::string GroupSetting() {
+  const auto& gpu = ModelledNode().gpus[0];
+  const double lost_bytes = gpu.copy_us * gpu.pcie_gbps * 1e3;  // to the time of a copy's start
+  Bytes group = 64 * kKiB;
+  while (static_cast<double>(group) / (static_cast<double>(group) + lost_bytes) < kGroupRate) {
+    group *= 2;
+  }
+  return "swap_group_bytes: " + std::to_string(group / kKiB) + "KiB\n";
 }
 
 void Conclude(benchmark::State& state, const emulator::ModelReport& report) {

@@ -29,6 +29,10 @@ double ModelledMs(Duration real);
 // What bytes take to GPU `gpu` over its own link, in modelled milliseconds.
 double LinkMs(double bytes, unsigned gpu = 0);
 
+// Returns the line of torpord's configuration with the group that `swap_group_bytes: auto` finds on
+// GPU 0's link: an executor has no time to measure a link that is slowed down.
+std::string GroupSetting();
+
 // Writes into the benchmark's label whether the emulation kept up with its model, and into its
 // counter `valid` 1 or 0: figures of one that did not are of the computer, not of the node.
 void Conclude(benchmark::State& state, const emulator::ModelReport& report);

@@ -43,7 +43,8 @@ std::string FunctionOf(unsigned gpu) { return "on-" + std::to_string(gpu); }
 // What one of `gpus` gets of the links while all copy.
 double LimitGbps(unsigned gpu, const std::vector<unsigned>& gpus) {
   const auto& all = ModelledNode().gpus;
-  const unsigned its_switch = all[gpu].pcie_switch.value();
+  if (!all[gpu].pcie_switch) return all[gpu].pcie_gbps;
+  const unsigned its_switch = *all[gpu].pcie_switch;
   const auto sharing = std::ranges::count_if(
       gpus, [&](unsigned other) { return all[other].pcie_switch == its_switch; });
   return std::min(all[gpu].pcie_gbps,
@@ -54,7 +55,7 @@ double LimitGbps(unsigned gpu, const std::vector<unsigned>& gpus) {
 class Node {
  public:
   // No GPU shall do anything beside the swap-ins.
-  Node() : node_(ModelledTopology(), Functions(), "idle_write_back: off\n") {
+  Node() : node_(ModelledTopology(), Functions(), "idle_write_back: off\n" + GroupSetting()) {
     node_.Start();
     metrics_address_ = node_.Status().at("metrics_address");
     for (unsigned gpu = 0; gpu < ModelledNode().gpus.size(); ++gpu) StartFunctionOf(gpu);

@@ -63,7 +63,7 @@ inline constexpr auto kWordsOf<LateRequests> =
 // The addresses that the node sets aside for all sessions.
 struct AddressConfig {
   std::uint64_t base = 0x2000'0000'0000;  // where the first try is
-  Bytes space = 16 * 1024 * kGiB;         // of GPU addresses; as much of host addresses
+  Bytes space = kGiB * 16 * 1024;         // of GPU addresses; as much of host addresses
   // Not settings: what torpord has found at start, and why it does not map as configured.
   NodeAddresses found;
   std::string fallback;

@@ -84,7 +84,10 @@ EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::s
     folder_.Write(functions[i] + ".token", "secret-of-" + functions[i] + "\n");
     yaml += "  - name: " + functions[i] + "\n";
     yaml += "    upstream: 127.0.0.1:" + std::to_string(port.number) + "\n";
-    yaml += "    memory_limit: 1GiB\n    deadline: 1s\n    upstream_timeout: 60s\n";
+    yaml += "    deadline: 1s\n    upstream_timeout: 60s\n";
+    if (function_setting.find("memory_limit:") == std::string::npos) {
+      yaml += "    memory_limit: 1GiB\n";
+    }
     yaml += "    token_file: " + functions[i] + ".token\n";
     if (i == 0) yaml += "    gpus: " + std::to_string(gpus) + "\n";
     if (!function_setting.empty()) yaml += "    " + function_setting + "\n";

@@ -61,6 +61,15 @@ TEST(SwapPlanner, CutsLargeExtentsOnlyAndAtMultiplesOfTheSize) {
               ElementsAre(ElementsAre(Extent{0, 19})));
 }
 
+TEST(SwapPlanner, LaterGroupsAreLarger) {
+  std::vector<Bytes> sizes;
+  for (const SwapGroup& group : GroupBySize(std::vector<Extent>{{0, 220}}, 10)) {
+    ASSERT_EQ(group.size(), 1u);
+    sizes.push_back(group[0].bytes());
+  }
+  EXPECT_THAT(sizes, ElementsAre(10, 10, 10, 10, 20, 20, 20, 20, 40, 40, 20));
+}
+
 TEST(SwapPlanner, GroupsEachExtentByItself) {
   EXPECT_THAT(GroupEach(std::vector<Extent>{{8, 16}, {0, 8}, {4, 4}}),
               ElementsAre(ElementsAre(Extent{8, 16}), ElementsAre(Extent{0, 8})));
@@ -86,9 +95,10 @@ TEST(SwapPlanner, GroupsHoldEveryByteOnceInOrder) {
         bytes += piece.bytes();
         covered.Add(piece);
       }
-      EXPECT_TRUE(bytes >= group_bytes * std::min<std::size_t>(groups[i].size(), 4) ||
+      const Bytes size = group_bytes << std::min<std::size_t>(i / kGroupsOfASize, 2);
+      EXPECT_TRUE(bytes >= size * std::min<std::size_t>(groups[i].size(), 4) ||
                   i + 1 == groups.size());
-      EXPECT_LT(bytes, 5 * group_bytes);
+      EXPECT_LT(bytes, 5 * size);
       copied += bytes;
     }
     EXPECT_EQ(copied, total);

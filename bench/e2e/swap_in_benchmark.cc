@@ -1,0 +1,173 @@
+// Swap-ins against what the links allow, with all costs of the modelled driver in force: when the
+// first kernel of a request runs, when the whole image is there, and whether a peer's GPU is the
+// better source than the host. torpord, executors and client libraries are the real ones, the
+// function sums up layers. Times are the model's.
+//   first_kernel_ms   by how much later an evicted function answers from its first layer
+//   of_link_time      the time until the whole image is there, in times of the link's for the bytes
+//   of_pcie_time      a swap-in over NVLink, in times of the same image's over PCIe
+#include <benchmark/benchmark.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/e2e/modelled_node.h"
+#include "bench/e2e/served_function.h"
+#include "bench/plot/plot_data.h"
+#include "bench/run_benchmarks.h"
+#include "emulator/node/model_account.h"
+#include "tests/e2e/await_status.h"
+#include "tests/e2e/emulated_node.h"
+#include "tests/e2e/metrics_page.h"
+#include "tools/torporctl/admin_requests.h"
+
+namespace torpor::bench {
+namespace {
+
+constexpr int kRuns = 7;
+constexpr const char* kFunction = "moved";
+
+struct Layers {
+  const char* name;
+  int count;
+  int mebibytes;  // of a layer
+};
+
+constexpr Layers kImages[] = {
+    {"like ResNet-152", 120, 2},
+    {"of 1 GiB", 32, 32},
+    {"of 4 GiB", 32, 128},
+};
+constexpr Layers kMoved[] = {
+    {"8 MiB", 4, 2},   {"16 MiB", 8, 2},    {"32 MiB", 16, 2},
+    {"64 MiB", 32, 2}, {"256 MiB", 16, 16}, {"1 GiB", 32, 32},
+};
+
+// Room for the largest image.
+std::string Settings() { return "pool_bytes: 6GiB\n" + GroupSetting(); }
+
+std::vector<std::string> CommandOf(const Layers& layers) {
+  return {std::string(DRIVEN_DIR) + "/layers_server", "--layers", std::to_string(layers.count),
+          "--mebibytes", std::to_string(layers.mebibytes)};
+}
+
+void FromHost(benchmark::State& state, const Layers& layers) {
+  ServedFunction served(ModelledTopology(), Settings(),
+                        {.command = CommandOf(layers),
+                         .path = "/first",
+                         .body = [](int) { return "{}"; },
+                         .setting = "memory_limit: 5GiB"});
+  std::vector<double> warm;
+  std::vector<double> cold;
+  std::vector<double> transfer;
+  double bytes = 0;
+  for (int i = 0; i < kRuns; ++i) warm.push_back(served.Warm());
+  for ([[maybe_unused]] auto _ : state) {
+    const ServedFunction::ColdRun run = served.Cold();
+    state.SetIterationTime(run.transfer_ms * 1e-3);
+    cold.push_back(run.latency_ms);
+    transfer.push_back(run.transfer_ms);
+    bytes = run.bytes;
+  }
+  const double warm_ms = Quantile(warm, 0.5);
+  state.counters["first_kernel_ms"] = Quantile(cold, 0.5) - warm_ms;
+  state.counters["first_kernel_ms_least"] = Quantile(cold, 0) - warm_ms;
+  state.counters["first_kernel_ms_max"] = Quantile(cold, 1) - warm_ms;
+  state.counters["warm_ms"] = warm_ms;
+  state.counters["transfer_ms"] = Quantile(transfer, 0.5);
+  state.counters["MB"] = bytes / 1e6;
+  state.counters["of_link_time"] = Quantile(transfer, 0.5) / LinkMs(bytes);
+  state.counters["of_link_time_max"] = Quantile(transfer, 1) / LinkMs(bytes);
+  Conclude(state, served.Report());
+}
+
+// Two GPUs between which one function moves.
+class MovingFunction {
+ public:
+  explicit MovingFunction(const Layers& layers)
+      : node_(
+            ModelledTopology(), {kFunction},
+            std::string("gpus: [0, 1]\nidle_write_back: off\nkeep_replicas: false\n") + Settings(),
+            1, "memory_limit: 5GiB") {
+    node_.Start();
+    metrics_address_ = node_.Status().at("metrics_address");
+    node_.StartFunction(kFunction, CommandOf(layers));
+    const e2e::Reply reply = node_.PostOne(std::string("/function/") + kFunction + "/first", "{}");
+    if (reply.status != 200) Fail("a wrong answer: " + reply.body + "\n" + node_.Logs());
+    auto account = emulator::ModelAccount::Open(node_.folder().path() + "/emulator-node");
+    if (!account.ok()) Fail(account.failure().message);
+    account_ = std::make_unique<emulator::ModelAccount>(std::move(*account));
+  }
+
+  void Evict() const {
+    const absl::Status evicted = e2e::EvictWhenIdle(Socket(), kFunction);
+    if (!evicted.ok()) Fail(std::string(evicted.message()));
+  }
+  // Brings the function to the GPU and returns the swap-in's milliseconds over the path.
+  double Load(int gpu, const std::string& path) const {
+    const double before = SwapSeconds(path);
+    const absl::Status loaded = torporctl::Load(Socket(), kFunction, gpu);
+    if (!loaded.ok()) Fail(std::string(loaded.message()) + "\n" + node_.Logs());
+    const double seconds = SwapSeconds(path) - before;
+    if (seconds <= 0) Fail("the image did not come over " + path);
+    return seconds * 1e3 / ModelledNode().time_scale;
+  }
+  emulator::ModelAccount& account() { return *account_; }
+
+ private:
+  std::string Socket() const { return node_.folder().path() + "/admin.sock"; }
+  double SwapSeconds(const std::string& path) const {
+    return e2e::ValueOf(e2e::ReadMetrics(metrics_address_), "torpor_swap_duration_seconds_sum",
+                        {R"(direction="in")", "path=\"" + path + "\""});
+  }
+
+  e2e::EmulatedNode node_;
+  std::string metrics_address_;
+  std::unique_ptr<emulator::ModelAccount> account_;
+};
+
+void FromPeer(benchmark::State& state, const Layers& layers) {
+  MovingFunction function(layers);
+  const auto move = [&] {
+    function.Evict();
+    const double from_host = function.Load(0, "pcie");
+    return std::pair(from_host, function.Load(1, "nvlink"));
+  };
+  move();
+  function.account().Reset();
+  std::vector<double> from_host;
+  std::vector<double> from_peer;
+  for ([[maybe_unused]] auto _ : state) {
+    const auto [host_ms, peer_ms] = move();
+    state.SetIterationTime(peer_ms * 1e-3);
+    from_host.push_back(host_ms);
+    from_peer.push_back(peer_ms);
+  }
+  state.counters["pcie_ms"] = Quantile(from_host, 0.5);
+  state.counters["nvlink_ms"] = Quantile(from_peer, 0.5);
+  state.counters["nvlink_ms_max"] = Quantile(from_peer, 1);
+  state.counters["of_pcie_time"] = Quantile(from_peer, 0.5) / Quantile(from_host, 0.5);
+  Conclude(state, function.account().Read());
+}
+
+template <typename Function>
+void Register(const std::string& name, Function* function, const Layers& layers) {
+  benchmark::RegisterBenchmark((name + "/" + layers.name).c_str(), function, layers)
+      ->UseManualTime()
+      ->Iterations(kRuns)
+      ->Unit(benchmark::kMillisecond);
+}
+
+void RegisterAll() {
+  for (const Layers& image : kImages) Register("FromHost", FromHost, image);
+  if (ModelledNode().gpus.size() < 2) return;
+  for (const Layers& image : kMoved) Register("FromPeer", FromPeer, image);
+}
+
+}  // namespace
+}  // namespace torpor::bench
+
+int main(int argc, char** argv) {
+  torpor::bench::RegisterAll();
+  return torpor::bench::RunBenchmarks(argc, argv);
+}
