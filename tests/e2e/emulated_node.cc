@@ -18,7 +18,7 @@
 namespace torpor::e2e {
 namespace {
 
-constexpr auto kStartPatience = std::chrono::seconds(60);
+constexpr auto kStartPatience = std::chrono::seconds(150);
 
 const std::string kTorporctl = std::string(TORPOR_BIN_DIR) + "/torporctl";
 

@@ -62,9 +62,10 @@ void ProbeMemory(Report& report) {
   report.Numbers("context/time", "ms", {watch.ms()});
   std::size_t total = 0;
   Need(report, cuDeviceTotalMem(&total, gpu.device()), "cuDeviceTotalMem");
-  report.Numbers("total", "MiB", {static_cast<double>(total / kMiB)});
+  report.Numbers("total", "MiB", {static_cast<double>(total) / static_cast<double>(kMiB)});
   // Whatever other processes have counts as well.
-  report.Numbers("context", "MiB", {static_cast<double>((total - gpu.free_bytes()) / kMiB)});
+  report.Numbers("context", "MiB",
+                 {static_cast<double>(total - gpu.free_bytes()) / static_cast<double>(kMiB)});
   MemoryWatch memory(gpu);
   const CUstream stream = gpu.NewStream();
   memory.Tell("a stream");

@@ -28,6 +28,7 @@ MemoryFile::~MemoryFile() {
 }
 
 void MemoryFile::Touch() {
+  if (begin_ == nullptr) return;
   for (std::size_t at = 0; at < size_; at += kPage) static_cast<volatile char*>(begin_)[at] = 1;
 }
 

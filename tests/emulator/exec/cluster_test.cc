@@ -54,13 +54,17 @@ TEST_F(ClusterTest, BlocksKnowTheirPlaces) {
            "mov.u32 %r12, %cluster_nctaid.y; mad.lo.u32 %r11, %r12, 10, %r11;\n"
            "st.global.v4.u32 [%rd1], {%r4, %r5, %r6, %r7};\n"
            "st.global.v4.u32 [%rd1+16], {%r8, %r9, %r10, %r11};\nret;\n}\n");
-  DeviceArray<std::uint32_t> out(memory_, 8 * 24);
+  constexpr std::size_t kWords = 8;  // of a block
+  constexpr std::size_t kBlocks = 24;
+  DeviceArray<std::uint32_t> out(memory_, kWords * kBlocks);
   MustRunInClusters({6, 4, 1}, {32, 1, 1}, {3, 2, 1}, out);
-  for (std::uint32_t block = 0; block < 24; ++block) {
-    const std::uint32_t x = block % 6;
-    const std::uint32_t y = block / 6;
-    const std::uint32_t expected[] = {x / 3, y / 2, x % 3, y % 2, y % 2 * 3 + x % 3, 6, 2, 21};
-    for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(out[block * 8 + i], expected[i]) << block;
+  for (std::size_t block = 0; block < kBlocks; ++block) {
+    const std::size_t x = block % 6;
+    const std::size_t y = block / 6;
+    const std::size_t expected[] = {x / 3, y / 2, x % 3, y % 2, y % 2 * 3 + x % 3, 6, 2, 21};
+    for (std::size_t i = 0; i < kWords; ++i) {
+      EXPECT_EQ(out[block * kWords + i], expected[i]) << block;
+    }
   }
 }
 

@@ -56,7 +56,8 @@ std::unique_ptr<scheduler::Scheduler> NodeWorld::MakeScheduler() {
   return scheduler;
 }
 
-SessionPtr NodeWorld::AddSession(const std::string& function, int device, SessionPtr primary) {
+SessionPtr NodeWorld::AddSession(const std::string& function, int device,
+                                 const SessionPtr& primary) {
   SessionPtr session = tables_.sessions.OfLink(std::make_shared<FakeSessionLink>());
   FunctionInstance& instance = InstanceOf(function);
   session->state = ClientSession::State::kOpen;

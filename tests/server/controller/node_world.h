@@ -51,7 +51,8 @@ class NodeWorld : public testing::Test {
 
   // An open session with memory, which executors have been told of. `primary`: of its process, if
   // it is a secondary session.
-  SessionPtr AddSession(const std::string& function, int device = 0, SessionPtr primary = nullptr);
+  SessionPtr AddSession(const std::string& function, int device = 0,
+                        const SessionPtr& primary = nullptr);
   static FakeSessionLink& LinkOf(const SessionPtr& session) {
     return static_cast<FakeSessionLink&>(*session->link);
   }

@@ -14,7 +14,7 @@ class SessionLivesTest : public NodeWorld {
  protected:
   SessionPtr SayHello(wire::Hello hello) {
     hello.protocol_version = wire::kProtocolVersion;
-    const SessionPtr session = tables_.sessions.OfLink(std::make_shared<FakeSessionLink>());
+    SessionPtr session = tables_.sessions.OfLink(std::make_shared<FakeSessionLink>());
     opening_.Greet(session, hello);
     return session;
   }

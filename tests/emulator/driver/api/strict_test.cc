@@ -260,8 +260,8 @@ TEST_F(StrictTest, AWaitHoldsUpStreamsOfItsHardwareQueue) {
   ASSERT_CUDA(cuMemHostAlloc(&host, sizeof(unsigned), 0));
   auto* const word = static_cast<unsigned*>(host);
   *word = 0;
-  std::vector<CUstream> streams;
-  for (int i = 0; i < 9; ++i) streams.push_back(Create());
+  std::vector<CUstream> streams(9);
+  for (CUstream& stream : streams) stream = Create();
   ASSERT_CUDA(cuStreamWaitValue32(streams[0], reinterpret_cast<CUdeviceptr>(word), 1,
                                   CU_STREAM_WAIT_VALUE_EQ));
   CUevent event = nullptr;
