@@ -269,13 +269,13 @@ absl::Status ArenaMemory::MapThrough(Bytes end) {
   return status;
 }
 
-absl::StatusOr<UniqueFd> ArenaMemory::Export(CUdeviceptr address) const {
+absl::StatusOr<CUmemGenericAllocationHandle> ArenaMemory::HandleAt(CUdeviceptr address) const {
   const Bytes offset = address - base_;
   if (offset >= arena_bytes_) {
     return absl::NotFoundError("what is pieced together is not given to other GPUs");
   }
   MutexLock lock(&mutex_);
-  return ExportMemory(device_, chunks_[offset / chunk_bytes_]);
+  return chunks_[offset / chunk_bytes_];
 }
 
 }  // namespace torpor::executor

@@ -145,7 +145,9 @@ class IdleBacking final : public ImageBacking {
     return std::make_shared<const AddressTable>(0, std::vector<BackedPart>());
   }
   AddressRange gpu_addresses() const override { return {}; }
-  absl::StatusOr<UniqueFd> Export(std::uint64_t) override { return absl::NotFoundError("none"); }
+  absl::StatusOr<CUmemGenericAllocationHandle> HandleOf(std::uint64_t) const override {
+    return absl::NotFoundError("none");
+  }
 
  private:
   const Device& device_;
