@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "bench/e2e/paper_node.h"
+#include "bench/e2e/modelled_node.h"
 #include "tests/e2e/await_status.h"
 #include "tests/e2e/metrics_page.h"
 
@@ -59,8 +59,8 @@ ServedFunction::ColdRun ServedFunction::Cold() {
   const auto grown = [&](const char* metric, const std::vector<std::string>& labels) {
     return e2e::ValueOf(after, metric, labels) - e2e::ValueOf(before, metric, labels);
   };
-  run.transfer_ms = grown(kSwapSeconds, {kIn}) * 1e3 / PaperNode().time_scale;
-  run.out_ms = grown(kSwapSeconds, {kOut}) * 1e3 / PaperNode().time_scale;
+  run.transfer_ms = grown(kSwapSeconds, {kIn}) * 1e3 / ModelledNode().time_scale;
+  run.out_ms = grown(kSwapSeconds, {kOut}) * 1e3 / ModelledNode().time_scale;
   run.bytes = grown(kBytes, {kIn});
   for (const std::string origin : kOrigins) {
     const std::string label = "origin=\"" + origin + "\"";

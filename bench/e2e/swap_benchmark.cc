@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "bench/e2e/modelled_node.h"
 #include "bench/e2e/native_load.h"
-#include "bench/e2e/paper_node.h"
 #include "bench/e2e/served_function.h"
 #include "bench/plot/plot_data.h"
 #include "bench/run_benchmarks.h"
@@ -85,8 +85,8 @@ ServedProgram Encoder(const Shape& shape) {
 }
 
 void Swap(benchmark::State& state, const Model& model, const Way& way) {
-  ServedFunction served(PaperTopology({{.name = "*encoder*", .us = model.kernel_us}}), way.settings,
-                        Encoder(model.shape));
+  ServedFunction served(ModelledTopology({{.name = "*encoder*", .us = model.kernel_us}}),
+                        way.settings, Encoder(model.shape));
   std::vector<double> warm;
   std::vector<double> cold;
   std::vector<double> transfer;
@@ -144,7 +144,7 @@ std::vector<Bytes> TensorsOf(const Shape& shape) {
 void Load(benchmark::State& state, const Model& model) {
   constexpr double kSlower = 3;
   const NativeLoad load =
-      MeasureNativeLoad(PaperTopology({}, kSlower), TensorsOf(model.shape), kNativeRuns);
+      MeasureNativeLoad(ModelledTopology({}, kSlower), TensorsOf(model.shape), kNativeRuns);
   std::vector<double> load_ms;
   for ([[maybe_unused]] auto _ : state) {
     load_ms.push_back(ModelledMs(load.durations[load_ms.size()]) / kSlower);

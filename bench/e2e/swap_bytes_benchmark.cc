@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bench/e2e/framework_script.h"
-#include "bench/e2e/paper_node.h"
+#include "bench/e2e/modelled_node.h"
 #include "bench/e2e/served_function.h"
 #include "bench/plot/plot_data.h"
 #include "bench/run_benchmarks.h"
@@ -76,7 +76,7 @@ bool& IsValid() {
 std::string Topology(const memory::ModelShape& model) {
   int writes = 0;
   for (const memory::TensorGroup& group : model.activations) writes += group.count;
-  return PaperTopology({{.name = "*Write*", .us = model.inference_ms * 1e3 / writes}});
+  return ModelledTopology({{.name = "*Write*", .us = model.inference_ms * 1e3 / writes}});
 }
 
 void SwapBytes(benchmark::State& state, const memory::ModelShape& model, const Variant& variant) {

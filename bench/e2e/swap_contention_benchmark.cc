@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/e2e/paper_node.h"
+#include "bench/e2e/modelled_node.h"
 #include "bench/plot/plot_data.h"
 #include "bench/run_benchmarks.h"
 #include "emulator/node/model_account.h"
@@ -42,22 +42,22 @@ std::string FunctionOf(unsigned gpu) { return "on-" + std::to_string(gpu); }
 
 // What one of `gpus` gets of the links while all copy.
 double LimitGbps(unsigned gpu, const std::vector<unsigned>& gpus) {
-  const auto& all = PaperNode().gpus;
+  const auto& all = ModelledNode().gpus;
   const unsigned its_switch = all[gpu].pcie_switch.value();
   const auto sharing = std::ranges::count_if(
       gpus, [&](unsigned other) { return all[other].pcie_switch == its_switch; });
   return std::min(all[gpu].pcie_gbps,
-                  PaperNode().switches[its_switch].gbps / static_cast<double>(sharing));
+                  ModelledNode().switches[its_switch].gbps / static_cast<double>(sharing));
 }
 
 // The node with a function for each GPU, all with models of the same size.
 class Node {
  public:
   // No GPU shall do anything beside the swap-ins.
-  Node() : node_(PaperTopology(), Functions(), "idle_write_back: off\n") {
+  Node() : node_(ModelledTopology(), Functions(), "idle_write_back: off\n") {
     node_.Start();
     metrics_address_ = node_.Status().at("metrics_address");
-    for (unsigned gpu = 0; gpu < PaperNode().gpus.size(); ++gpu) StartFunctionOf(gpu);
+    for (unsigned gpu = 0; gpu < ModelledNode().gpus.size(); ++gpu) StartFunctionOf(gpu);
     auto account = emulator::ModelAccount::Open(node_.folder().path() + "/emulator-node");
     if (!account.ok()) Fail(account.failure().message);
     account_ = std::make_unique<emulator::ModelAccount>(std::move(*account));
@@ -87,7 +87,7 @@ class Node {
              e2e::ValueOf(before, metric, {R"(direction="in")"});
     };
     round.bytes = grown("torpor_swap_bytes_total") / static_cast<double>(gpus.size());
-    round.swap_ms = grown("torpor_swap_duration_seconds_sum") * 1e3 / PaperNode().time_scale;
+    round.swap_ms = grown("torpor_swap_duration_seconds_sum") * 1e3 / ModelledNode().time_scale;
     return round;
   }
 
@@ -96,7 +96,7 @@ class Node {
  private:
   static std::vector<std::string> Functions() {
     std::vector<std::string> functions;
-    for (unsigned gpu = 0; gpu < PaperNode().gpus.size(); ++gpu) {
+    for (unsigned gpu = 0; gpu < ModelledNode().gpus.size(); ++gpu) {
       functions.push_back(FunctionOf(gpu));
     }
     return functions;

@@ -1,6 +1,6 @@
 #include "bench/truth/measured_node.h"
 
-#include "tests/e2e/paper_topology.h"
+#include "tests/e2e/preset_topology.h"
 
 namespace torpor::truth {
 namespace {
@@ -17,9 +17,9 @@ std::vector<e2e::ExampleModel> TruthModels() {
 }
 
 std::string TruthTopology(const TruthOptions& options) {
-  return e2e::PaperTopology({.time_scale = options.time_scale,
-                             .gpu_memory = kGpuMemory,
-                             .kernels = e2e::ExampleKernelTimes()});
+  return e2e::PresetTopology({.time_scale = options.time_scale,
+                              .gpu_memory = kGpuMemory,
+                              .kernels = e2e::ExampleKernelTimes()});
 }
 
 absl::StatusOr<emulator::Topology> SlowTopology(const TruthOptions& options) {

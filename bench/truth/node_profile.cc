@@ -25,7 +25,7 @@ using std::chrono::milliseconds;
 constexpr double kObjectiveRuns = 2.5;
 constexpr double kPercentile = 0.98;
 
-// What occupies GPU 0 while another function's image leaves it: those that run long.
+// Models that run long: their functions occupy GPU 0 while another function's image leaves.
 constexpr std::size_t kOccupant = 1;
 constexpr std::size_t kOtherOccupant = 2;
 

@@ -54,6 +54,12 @@ void SendDescriptor(int connection, int descriptor, std::uint64_t bytes) {
   EXPECT_EQ(sendmsg(connection, &message, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof reply));
 }
 
+// Whether torpord ends the stream after the message.
+bool EndsStream(const wire::ClientMessage& message) {
+  const auto* const ack = std::get_if<wire::HelloAck>(&message);
+  return std::holds_alternative<wire::Inquiry>(message) || (ack != nullptr && ack->error != 0);
+}
+
 }  // namespace
 
 FakeDaemon::FakeDaemon(Script script) : script_(std::move(script)) {
@@ -110,7 +116,7 @@ grpc::Status FakeDaemon::Connect(grpc::ServerContext*, Stream* stream) {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(frame.payload().data());
     if (!wire::DecodeMessage(std::span(bytes, frame.payload().size()), message)) break;
     OnMessage(*stream, message);
-    if (std::holds_alternative<wire::Inquiry>(message)) break;
+    if (EndsStream(message)) break;
   }
   std::lock_guard lock(mutex_);
   if (stream_ == stream) stream_ = nullptr;

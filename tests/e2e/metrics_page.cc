@@ -60,11 +60,10 @@ double ValueOf(const std::string& page, const std::string& metric,
   double sum = 0;
   std::istringstream lines(page);
   for (std::string line; std::getline(lines, line);) {
-    const bool is_asked_for = line.starts_with(metric + "{") &&
-                              std::ranges::all_of(labels, [&](const std::string& label) {
-                                return line.find(label) != std::string::npos;
-                              });
-    if (is_asked_for) sum += std::strtod(line.c_str() + line.rfind(' '), nullptr);
+    const bool is_of_metric = line.starts_with(metric + "{") || line.starts_with(metric + " ");
+    const bool has_labels = std::ranges::all_of(
+        labels, [&](const std::string& label) { return line.find(label) != std::string::npos; });
+    if (is_of_metric && has_labels) sum += std::strtod(line.c_str() + line.rfind(' '), nullptr);
   }
   return sum;
 }

@@ -88,7 +88,7 @@ class ProgramsOfSeveralGpus : public Programs {
 TEST_P(ProgramsOfSeveralGpus, PassWithTwo) { ExpectPassWith("2"); }
 TEST_P(ProgramsOfSeveralGpus, PassWithFour) { ExpectPassWith("4"); }
 
-// Those that make do with one, too.
+// Programs that make do with one GPU, too.
 using ProgramsOfAnyGpus = Programs;
 
 TEST_P(ProgramsOfAnyGpus, PassWithTwo) {

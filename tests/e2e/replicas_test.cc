@@ -24,7 +24,7 @@ constexpr const char* kTwoGpus =
 constexpr unsigned kTableKilobytes = 12 << 10;
 // Hops are by chance: the other function may have ended before.
 constexpr int kAskedHops = 6;
-constexpr int kMaxTries = 60;
+constexpr int kMaxTries = 200;
 constexpr TurnLimits kLimits{.block_kilobytes = 512, .tokens = 100};
 
 class Replicas : public testing::Test {

@@ -1,4 +1,4 @@
-// `torporctl` beside a running daemon: what it shows, and what it says when there is none.
+// `torporctl` beside a running daemon, and its errors without a daemon.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

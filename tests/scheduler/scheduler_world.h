@@ -12,8 +12,8 @@
 
 namespace torpor::scheduler {
 
-// A node that does, in an order somebody else chooses, what the scheduler tells it, and watches
-// that the scheduler keeps its promises.
+// A node that obeys the scheduler, in an order chosen by a test or fuzzer, and checks the
+// scheduler's promises.
 class SchedulerWorld {
  public:
   using Choose = std::function<std::uint32_t()>;
@@ -84,7 +84,7 @@ class SchedulerWorld {
   void EndRequest(RequestId request, Ending ending);
   void EndSomeLease();
   void EndLease(InstanceId instance);
-  // Its lease has ended under them.
+  // Loses all requests of a lease that ended before them.
   void Lose(const Lease& lease);
   void EndSomeLostRequest();
   void Requeue(RequestId request);

@@ -16,7 +16,7 @@
 #include "tests/e2e/example_fleet.h"
 #include "tests/e2e/example_load.h"
 #include "tests/e2e/metrics_page.h"
-#include "tests/e2e/paper_topology.h"
+#include "tests/e2e/preset_topology.h"
 #include "tests/e2e/run_times.h"
 #include "tests/soak/accounts.h"
 #include "tests/soak/soak_run.h"
@@ -43,7 +43,7 @@ std::vector<e2e::ExampleModel> Models() {
 }
 
 std::string Topology() {
-  return e2e::PaperTopology(
+  return e2e::PresetTopology(
       {.time_scale = kTimeScale, .gpu_memory = kGpuMemory, .kernels = e2e::ExampleKernelTimes()});
 }
 

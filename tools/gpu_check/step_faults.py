@@ -41,10 +41,11 @@ def _serve(results, fault, examples, daemon):
 
 
 def _reservation_refused(setting, results, examples):
-    """Addresses cannot be had where functions have theirs: torpord translates them."""
+    """Addresses cannot be had where functions have theirs: torpord translates them. Translated
+    images have chunks of their own, and so need more memory."""
     fault = "reservation refused"
     topology = setting.write_topology("refused", addresses="refused")
-    with Daemon(setting, NAMES, topology, pool_bytes="72MiB") as daemon:
+    with Daemon(setting, NAMES, topology, pool_bytes="96MiB") as daemon:
         _serve(results, fault, examples, daemon)
         _expect_word(results, fault, daemon, ("translate",))
 

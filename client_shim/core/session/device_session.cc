@@ -83,6 +83,7 @@ Result<Handshake, cudaError_t> DeviceSession::ShakeHands(Deadline deadline) cons
 cudaError_t DeviceSession::MapWindow(Deadline deadline) {
   if (const Result<void, int> mapped = window_.Map(hello_, deadline); !mapped) {
     daemon_->Send(wire::HelloAck{cudaErrorMemoryAllocation, mapped.failure().message});
+    daemon_->AwaitEnd(deadline);
     return OpenFailed(cudaErrorMemoryAllocation, mapped.failure().message);
   }
   hello_.host_base = process_.primary().session().host_base;

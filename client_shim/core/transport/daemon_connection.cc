@@ -78,6 +78,11 @@ void DaemonConnection::Transfer() {
   if (got == 0 || got == -2) stream_->FeedEnd("it closed the connection");
 }
 
+void DaemonConnection::AwaitEnd(Deadline deadline) {
+  std::string why;
+  while (!IsClosed(why) && PollUntil(fd(), EventsToWatch(), deadline)) Transfer();
+}
+
 DaemonConnection::Step DaemonConnection::Next(wire::ServerMessage& message) {
   const std::lock_guard lock(mutex_);
   std::span<const std::uint8_t> payload;

@@ -10,6 +10,7 @@
 
 #include "client_shim/core/transport/daemon_port.h"
 #include "client_shim/core/transport/grpc_stream.h"
+#include "client_shim/core/transport/unix_socket.h"
 
 namespace torpor::shim {
 
@@ -39,6 +40,9 @@ class DaemonConnection final : public DaemonPort {
   Step Next(wire::ServerMessage& message);
   // Hands an answer to the call of Ask that waits. False if `message` is no answer to a request.
   bool Answer(wire::ServerMessage message);
+  // Waits until torpord ends the stream, or until the deadline; only before the service thread
+  // starts. A connection that ends with a message unread may take the message along.
+  void AwaitEnd(Deadline deadline);
   // Ends the connection: every present and future Ask fails. Repeated calls have no effect.
   void Close(const std::string& why);
 

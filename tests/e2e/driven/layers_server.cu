@@ -1,5 +1,6 @@
 // A function with a model of many allocations, which it uses in an order of the request's choice.
 //   POST /run {"stride":[s]}    sums up all layers, 0, s, 2s, ... of their number  ->  {"sum":S}
+//   POST /first {}              sums up the first layer, and is answered while others still arrive
 //   POST /follow {"layer":[n]}  sums up one layer, found by a pointer in GPU memory
 //   POST /add {"value":[v]}     adds v to every element, last layer first; answers like /run
 #include <optional>
@@ -13,69 +14,83 @@
 namespace torpor::examples {
 namespace {
 
-constexpr unsigned kLayers = 24;  // whose number every stride that is no multiple of 2 or 3 visits
-constexpr unsigned kElements = 1u << 19;  // of a layer: 2 MiB
+constexpr const char* kUsage = R"(usage: layers_server [flags]
+  --layers N      (default 24; every stride that is no multiple of 2 or 3 visits all)
+  --mebibytes N   of a layer (default 2)
+)";
+
 constexpr int kBlocks = 16;
 constexpr int kThreads = 256;
 
-__global__ void Fill(unsigned* layer, unsigned value) {
-  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < kElements;
+__global__ void Fill(unsigned* layer, unsigned elements, unsigned value) {
+  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < elements;
        i += gridDim.x * blockDim.x) {
     layer[i] = value;
   }
 }
 
-__global__ void Add(unsigned* layer, unsigned value) {
-  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < kElements;
+__global__ void Add(unsigned* layer, unsigned elements, unsigned value) {
+  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < elements;
        i += gridDim.x * blockDim.x) {
     layer[i] += value;
   }
 }
 
-__device__ void AddUp(const unsigned* layer, unsigned long long* total) {
+__device__ void AddUp(const unsigned* layer, unsigned elements, unsigned long long* total) {
   unsigned long long sum = 0;
-  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < kElements;
+  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < elements;
        i += gridDim.x * blockDim.x) {
     sum += layer[i];
   }
   atomicAdd(total, sum);
 }
 
-__global__ void Sum(const unsigned* layer, unsigned long long* total) { AddUp(layer, total); }
+__global__ void Sum(const unsigned* layer, unsigned elements, unsigned long long* total) {
+  AddUp(layer, elements, total);
+}
 
-__global__ void SumFollowing(unsigned* const* layers, unsigned which, unsigned long long* total) {
-  AddUp(layers[which], total);
+__global__ void SumFollowing(unsigned* const* layers, unsigned which, unsigned elements,
+                             unsigned long long* total) {
+  AddUp(layers[which], elements, total);
 }
 
 class Model {
  public:
-  Model() : layers_(kLayers) {
-    for (unsigned i = 0; i < kLayers; ++i) {
-      Check(cudaMalloc(&layers_[i], kElements * sizeof(unsigned)));
-      Fill<<<kBlocks, kThreads>>>(layers_[i], i);
+  Model(unsigned layers, unsigned elements) : layers_(layers), elements_(elements) {
+    for (unsigned i = 0; i < layers; ++i) {
+      Check(cudaMalloc(&layers_[i], elements_ * sizeof(unsigned)));
+      Fill<<<kBlocks, kThreads>>>(layers_[i], elements_, i);
     }
-    Check(cudaMalloc(&table_, kLayers * sizeof(*table_)));
-    Check(cudaMemcpy(table_, layers_.data(), kLayers * sizeof(*table_), cudaMemcpyHostToDevice));
+    Check(cudaMalloc(&table_, layers * sizeof(*table_)));
+    Check(cudaMemcpy(table_, layers_.data(), layers * sizeof(*table_), cudaMemcpyHostToDevice));
     Check(cudaMalloc(&total_, sizeof(*total_)));
     Run(1);
   }
 
   unsigned long long Run(unsigned stride) {
     Check(cudaMemsetAsync(total_, 0, sizeof(*total_)));
-    for (unsigned i = 0; i < kLayers; ++i) {
-      Sum<<<kBlocks, kThreads>>>(layers_[i * stride % kLayers], total_);
+    for (unsigned i = 0; i < layers_.size(); ++i) {
+      Sum<<<kBlocks, kThreads>>>(layers_[i * stride % layers_.size()], elements_, total_);
     }
+    return Total();
+  }
+
+  unsigned long long First() {
+    Check(cudaMemsetAsync(total_, 0, sizeof(*total_)));
+    Sum<<<kBlocks, kThreads>>>(layers_[0], elements_, total_);
     return Total();
   }
 
   unsigned long long Follow(unsigned layer) {
     Check(cudaMemsetAsync(total_, 0, sizeof(*total_)));
-    SumFollowing<<<kBlocks, kThreads>>>(table_, layer, total_);
+    SumFollowing<<<kBlocks, kThreads>>>(table_, layer % layers_.size(), elements_, total_);
     return Total();
   }
 
   void AddToAll(unsigned value) {
-    for (unsigned i = kLayers; i-- > 0;) Add<<<kBlocks, kThreads>>>(layers_[i], value);
+    for (unsigned i = static_cast<unsigned>(layers_.size()); i-- > 0;) {
+      Add<<<kBlocks, kThreads>>>(layers_[i], elements_, value);
+    }
   }
 
  private:
@@ -87,17 +102,23 @@ class Model {
   }
 
   std::vector<unsigned*> layers_;
+  const unsigned elements_;  // of a layer
   unsigned** table_ = nullptr;
   unsigned long long* total_ = nullptr;
 };
 
 int Main(int argc, char** argv) {
-  const Flags flags = ParseFlags(
-      argc, argv, std::string("usage: layers_server [flags]\n") + kEndpointUsage, EndpointFlags());
-  Model model;
+  Flags known = EndpointFlags();
+  known["layers"] = "24";
+  known["mebibytes"] = "2";
+  const Flags flags = ParseFlags(argc, argv, std::string(kUsage) + kEndpointUsage, known);
+  const int mebibytes = IntFlag(flags, "mebibytes", 1, 1024);
+  Model model(static_cast<unsigned>(IntFlag(flags, "layers", 1, 4096)),
+              static_cast<unsigned>(mebibytes) << 18);
   ServeSums(flags, [&](const SumRequest& request) -> std::optional<unsigned long long> {
     if (request.Is("/run", "stride")) return model.Run(request.number("stride"));
-    if (request.Is("/follow", "layer")) return model.Follow(request.number("layer") % kLayers);
+    if (request.Is("/first")) return model.First();
+    if (request.Is("/follow", "layer")) return model.Follow(request.number("layer"));
     if (!request.Is("/add", "value")) return std::nullopt;
     model.AddToAll(request.number("value"));
     return model.Run(1);

@@ -65,10 +65,10 @@ static void Pinned() {
 int main() {
   unsigned long long* counter = nullptr;
   CUDA(cudaMalloc(&counter, sizeof *counter));
-  CheckPieces(std::vector<Piece>{Allocate(300 * kMegabyte), Allocate(300 * kMegabyte),
-                                 Allocate(300 * kMegabyte), Allocate(300 * kMegabyte)},
+  CheckPieces(std::vector<Piece>{Allocate(270 * kMegabyte), Allocate(270 * kMegabyte),
+                                 Allocate(270 * kMegabyte), Allocate(270 * kMegabyte)},
               counter);
-  CheckPieces({Allocate(1200 * kMegabyte)}, counter);
+  CheckPieces({Allocate(1080 * kMegabyte)}, counter);
   Pinned();
   // More than there is fails, and only that.
   std::size_t free_bytes = 0;

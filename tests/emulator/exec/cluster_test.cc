@@ -251,7 +251,7 @@ TEST_F(ClusterTest, FloatsAreReduced) {
   EXPECT_EQ(one("max.NaN", "0x0000000f"), -17.0F);
 }
 
-// Hints that change nothing, with the operands that they bring.
+// Hints change nothing; their operands are parsed.
 TEST_F(ClusterTest, HintsAreHints) {
   LoadText(std::string(kPtxHeader) +
            ".visible .entry k(.param .u64 out)\n{\n.reg .b32 %r<3>; .reg .b64 %rd<3>;\n"

@@ -28,6 +28,9 @@ using ::testing::ElementsAre;
 using ::testing::Not;
 
 constexpr auto kPatience = std::chrono::seconds(20);
+// Where nothing of a process without much memory lies; no session is opened here.
+constexpr server::NodeAddresses kNode = {0x2000'0000'0000, kGiB, 0x3000'0000'0000,
+                                         server::kHostSegmentBytes};
 constexpr Duration kLong = std::chrono::seconds(1);  // for the loop to find it quiet
 
 // What happens, in order, in whatever thread; work that is held waits.
@@ -217,7 +220,8 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
         memory_(*device_, record_),
         store_(testing::TempDir()),
         modules_(*device_, store_),
-        loop_({Environment(), registry_, directory_, "", kPatience, {}}, *this, clock_) {
+        windows_(*NodeWindows::Reserve(kNode, FakeCuda::kChunk)),
+        loop_({Environment(), registry_, directory_, *windows_, "", kPatience, {}}, *this, clock_) {
     watched = recorded = CUDA_SUCCESS;
     for (const std::uint64_t number : {1, 2, 3}) {
       const SessionIdentity identity = MakeIdentity(number);
@@ -332,6 +336,7 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
   std::string why_lost_;  // after the loop's end
   MemoryDirectory directory_;
   SessionRegistry registry_;
+  std::unique_ptr<NodeWindows> windows_;
   ExecutorLoop loop_;
   std::uint64_t posted_ = 0;
   std::thread thread_;

@@ -15,7 +15,7 @@
 namespace torpor::shim {
 namespace {
 
-// Polls one descriptor, or none, and counts what comes.
+// Polls one descriptor, or none, and counts looks and bytes.
 class CountingWork final : public ServiceThread::Work {
  public:
   explicit CountingWork(int fd = -1) : fd_(fd) {}

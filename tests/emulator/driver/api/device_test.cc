@@ -64,7 +64,7 @@ TEST_F(DeviceTest, BusIdNamesTheDevice) {
   EXPECT_EQ(device, 1);
 }
 
-// What tells a GPU from others, whatever a process calls it.
+// Tells a GPU from others, whatever number a process gives the GPU.
 struct Identity {
   CUuuid uuid;
   char bus_id[32];

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/status_macros.h"
+#include "server/executor/gpu/address_reservation.h"
 #include "server/executor/image/mapped_backing.h"
 #include "tests/device_base.h"
 #include "tests/server/executor/image/fake_image.h"
@@ -76,8 +77,9 @@ Arrivals* Arrivals::one = nullptr;
 struct Gpu {
   Gpu(const CudaDriver& driver, int index)
       : device(*Device::Open(driver, index)),
-        pool(*PhysicalPool::Create(*device, 2 * kImage, kChunk)) {
-    const std::uint64_t base = kTestDeviceBase + static_cast<std::uint64_t>(index) * kGiB;
+        pool(*PhysicalPool::Create(*device, 2 * kImage, kChunk)),
+        base(kTestDeviceBase + static_cast<std::uint64_t>(index) * kGiB),
+        addresses(*AddressReservation::Make(*device, base, kImage)) {
     ImageFiles files = NewImageFiles(kImage);
     std::fill_n(files.image.data(), kImage, static_cast<std::uint8_t>(index + 1));
     image = std::make_unique<DeviceImage>(
@@ -97,6 +99,8 @@ struct Gpu {
 
   const std::unique_ptr<Device> device;
   const std::unique_ptr<PhysicalPool> pool;
+  const std::uint64_t base;
+  const std::unique_ptr<AddressReservation> addresses;
   HostBlockHasher hasher;
   std::unique_ptr<DeviceImage> image;
 };

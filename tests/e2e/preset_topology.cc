@@ -1,4 +1,4 @@
-#include "tests/e2e/paper_topology.h"
+#include "tests/e2e/preset_topology.h"
 
 #include <fmt/format.h>
 
@@ -17,8 +17,8 @@ std::string WithMemory(const std::string& line, Bytes memory) {
 
 }  // namespace
 
-std::string PaperTopology(const PaperNode& node) {
-  const std::string path = std::string(TORPOR_PRESETS) + "/" + node.preset + ".yaml";
+std::string PresetTopology(const ScaledPreset& scaled) {
+  const std::string path = std::string(TORPOR_PRESETS) + "/" + scaled.preset + ".yaml";
   std::ifstream file(path);
   if (!file) {
     std::fprintf(stderr, "%s: cannot be read\n", path.c_str());
@@ -26,12 +26,12 @@ std::string PaperTopology(const PaperNode& node) {
   }
   std::string text;
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("time_scale:") && node.time_scale > 0)
-      line = fmt::format("time_scale: {}", node.time_scale);
-    text += (node.gpu_memory > 0 ? WithMemory(line, node.gpu_memory) : line) + "\n";
+    if (line.starts_with("time_scale:") && scaled.time_scale > 0)
+      line = fmt::format("time_scale: {}", scaled.time_scale);
+    text += (scaled.gpu_memory > 0 ? WithMemory(line, scaled.gpu_memory) : line) + "\n";
   }
-  if (!node.kernels.empty()) text += "kernels:\n";
-  for (const emulator::KernelTime& kernel : node.kernels) {
+  if (!scaled.kernels.empty()) text += "kernels:\n";
+  for (const emulator::KernelTime& kernel : scaled.kernels) {
     text += fmt::format("  - {{name: '{}', us: {}}}\n", kernel.name, kernel.us);
   }
   return text;

@@ -9,19 +9,20 @@
 #include "emulator/node/model_account.h"
 #include "emulator/node/topology.h"
 
-// The emulated node of the paper, on which swaps are measured. Times are the model's: real ones
-// over its time_scale.
+// The emulated node on which swaps are measured: the paper's, or another preset. Times are the
+// model's: real ones over the time_scale.
 namespace torpor::bench {
 
 // Says what is wrong on stderr and ends the process.
 [[noreturn]] void Fail(const std::string& what);
 
-// The preset paper-4gpu with another time_scale: 20, or TORPOR_BENCH_TIME_SCALE. With
-// TORPOR_BENCH_PRESET another preset, such as h200-1gpu, with the time_scale of its file. As a
-// file's text it has times for kernels whose names match, too, and may be `slower` by a factor yet,
-// of which ModelledMs knows nothing.
-const emulator::Topology& PaperNode();
-std::string PaperTopology(const std::vector<emulator::KernelTime>& kernels = {}, double slower = 1);
+// The preset TORPOR_BENCH_PRESET, such as h200-1gpu, with the time_scale of its file; paper-4gpu
+// with time_scale 20 by default. TORPOR_BENCH_TIME_SCALE replaces the time_scale. A file's text has
+// times for kernels whose names match, too, and may be `slower` by a factor that ModelledMs does
+// not count.
+const emulator::Topology& ModelledNode();
+std::string ModelledTopology(const std::vector<emulator::KernelTime>& kernels = {},
+                             double slower = 1);
 
 double ModelledMs(Duration real);
 

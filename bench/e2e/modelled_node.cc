@@ -1,9 +1,9 @@
-#include "bench/e2e/paper_node.h"
+#include "bench/e2e/modelled_node.h"
 
 #include <cstdio>
 #include <cstdlib>
 
-#include "tests/e2e/paper_topology.h"
+#include "tests/e2e/preset_topology.h"
 
 namespace torpor::bench {
 namespace {
@@ -25,7 +25,7 @@ double TimeScale() {
   if (chosen != nullptr) return std::strtod(chosen, nullptr);
   if (Preset() == kPaperPreset) return kTimeScale;
   const auto preset =
-      emulator::ParseTopology(e2e::PaperTopology({.preset = Preset(), .time_scale = 0}), Preset());
+      emulator::ParseTopology(e2e::PresetTopology({.preset = Preset(), .time_scale = 0}), Preset());
   if (!preset.ok()) Fail(preset.failure().message);
   return preset->time_scale;
 }
@@ -37,24 +37,24 @@ void Fail(const std::string& what) {
   std::exit(1);
 }
 
-const emulator::Topology& PaperNode() {
+const emulator::Topology& ModelledNode() {
   static const auto* const topology = [] {
-    auto parsed = emulator::ParseTopology(PaperTopology(), Preset());
+    auto parsed = emulator::ParseTopology(ModelledTopology(), Preset());
     if (!parsed.ok()) Fail(parsed.failure().message);
     return new emulator::Topology(*parsed);
   }();
   return *topology;
 }
 
-std::string PaperTopology(const std::vector<emulator::KernelTime>& kernels, double slower) {
-  return e2e::PaperTopology(
+std::string ModelledTopology(const std::vector<emulator::KernelTime>& kernels, double slower) {
+  return e2e::PresetTopology(
       {.preset = Preset(), .time_scale = TimeScale() * slower, .kernels = kernels});
 }
 
-double ModelledMs(Duration real) { return ToSeconds(real) * 1e3 / PaperNode().time_scale; }
+double ModelledMs(Duration real) { return ToSeconds(real) * 1e3 / ModelledNode().time_scale; }
 
 double LinkMs(double bytes, unsigned gpu) {
-  return bytes / (PaperNode().gpus[gpu].pcie_gbps * 1e9) * 1e3;
+  return bytes / (ModelledNode().gpus[gpu].pcie_gbps * 1e9) * 1e3;
 }
 
 void Conclude(benchmark::State& state, const emulator::ModelReport& report) {

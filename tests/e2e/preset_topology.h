@@ -8,8 +8,8 @@
 
 namespace torpor::e2e {
 
-// The paper's node, or another preset, as this computer can keep up with it.
-struct PaperNode {
+// A preset of deploy/topologies, slowed down until this computer keeps up.
+struct ScaledPreset {
   std::string preset = "paper-4gpu";
   double time_scale = 20;                       // 0: the preset's own
   Bytes gpu_memory = 0;                         // of each GPU, whole MiB; 0: the preset's
@@ -17,6 +17,6 @@ struct PaperNode {
 };
 
 // The topology file's text. A preset that cannot be read ends the process.
-std::string PaperTopology(const PaperNode& node);
+std::string PresetTopology(const ScaledPreset& scaled);
 
 }  // namespace torpor::e2e
