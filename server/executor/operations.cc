@@ -236,9 +236,9 @@ OperationOutcome RunOperation(const OperationEnvironment& environment,
     result.status = CloseSession(environment, result.session, deadline);
   } else {
     const absl::StatusOr<Session*> session = environment.registry.Find(result.session);
-    result.status = session.ok() ? RunOnSession(environment, **session, operation, deadline, stream,
-                                                result)
-                                 : session.status();
+    result.status = session.ok()
+                        ? RunOnSession(environment, **session, operation, deadline, stream, result)
+                        : session.status();
     if (session.ok()) result.memory = (*session)->device_memory();
   }
   result.duration = clock.Now() - start;

@@ -25,9 +25,8 @@ PinnedMemory::~PinnedMemory() {
 
 absl::Status PinnedMemory::CheckInside(memory::Extent piece) const {
   if (piece.begin < piece.end && piece.end <= bytes_) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("[", piece.begin, ", ", piece.end,
-                                                 ") is not inside ", bytes_,
-                                                 " bytes of host memory"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "[", piece.begin, ", ", piece.end, ") is not inside ", bytes_, " bytes of host memory"));
 }
 
 absl::Status PinnedMemory::Register(memory::Extent piece) {
@@ -35,8 +34,8 @@ absl::Status PinnedMemory::Register(memory::Extent piece) {
   {
     MutexLock lock(&mutex_);
     if (!pinned_.Within(piece).empty() || !claimed_.Within(piece).empty()) {
-      return absl::AlreadyExistsError(absl::StrCat("host memory [", piece.begin, ", ", piece.end,
-                                                   ") is already registered"));
+      return absl::AlreadyExistsError(
+          absl::StrCat("host memory [", piece.begin, ", ", piece.end, ") is already registered"));
     }
     claimed_.Add(piece);
   }

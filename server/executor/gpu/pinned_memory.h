@@ -15,8 +15,8 @@
 namespace torpor::executor {
 
 // The pieces of a host mapping that are registered with the driver, so that copies are asynchronous
-// and kernels can reach the memory. Pieces are whole pages and do not overlap. Thread-safe; questions
-// never wait for the driver, which takes 0.1 s to register a GiB.
+// and kernels can reach the memory. Pieces are whole pages and do not overlap. Thread-safe;
+// questions never wait for the driver, which takes 0.1 s to register a GiB.
 class PinnedMemory {
  public:
   // Starts without registrations. `base` must stay mapped until the object is destroyed; Ensure
@@ -37,7 +37,8 @@ class PinnedMemory {
   // Whether `extent` lies in one registered piece.
   bool Contains(memory::Extent extent) const;
 
-  // Registers the unregistered parts of `extent`. Waits for threads that are about to register some.
+  // Registers the unregistered parts of `extent`. Waits for threads that are about to register
+  // some.
   absl::Status Ensure(memory::Extent extent);
 
   // Splits `extent` at the borders of registrations, because the driver refuses a copy that spans

@@ -130,10 +130,10 @@ void PeerPool::Settle(const std::vector<Number>& claimed, State state) {
 
 void PeerPool::AwaitOthers(const std::map<Number, UniqueFd>& chunks) {
   const auto is_coming = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return std::ranges::any_of(chunks, [this](const auto& chunk)
-                                           ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-                                             return states_[chunk.first] == State::kComing;
-                                           });
+    return std::ranges::any_of(chunks,
+                               [this](const auto& chunk) ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+                                 return states_[chunk.first] == State::kComing;
+                               });
   };
   MutexLock lock(&mutex_);
   while (is_coming()) mutex_.WaitFor(settled_, absl::Seconds(1));

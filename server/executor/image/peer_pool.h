@@ -23,8 +23,8 @@ namespace torpor::executor {
 // Another executor's chunks, as this GPU reaches them: one range of addresses with a place for each
 // chunk. A chunk is imported and mapped when first needed, and stays mapped as long as this object:
 // later copies from the chunk cost no call of the driver but the copy's. Whatever memory is mapped
-// here outlives the other executor, so drop the object when that executor ends. Thread-safe; no lock
-// is held during the driver's calls.
+// here outlives the other executor, so drop the object when that executor ends. Thread-safe; no
+// lock is held during the driver's calls.
 class PeerPool {
  public:
   using Number = std::uint32_t;  // of a chunk; less than PoolDescription::chunks
@@ -56,8 +56,7 @@ class PeerPool {
   absl::Status CheckNumber(Number chunk) const;
   // Returns the absent ones of `chunks`, which count as coming from now on.
   std::vector<Number> Claim(const std::map<Number, UniqueFd>& chunks);
-  absl::Status MapAll(const std::vector<Number>& claimed,
-                      const std::map<Number, UniqueFd>& chunks);
+  absl::Status MapAll(const std::vector<Number>& claimed, const std::map<Number, UniqueFd>& chunks);
   void Settle(const std::vector<Number>& claimed, State state);
   void AwaitOthers(const std::map<Number, UniqueFd>& chunks);
 

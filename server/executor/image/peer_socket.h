@@ -4,8 +4,8 @@
 #include <cstdint>
 
 // Messages between executors, over a Unix socket (SOCK_SEQPACKET) of the image's owner: a
-// ChunkReply answers a ChunkRequest. Unless the request only asks where the chunks are, a descriptor
-// of each backed chunk comes in one SCM_RIGHTS message, in order.
+// ChunkReply answers a ChunkRequest. Unless the request only asks where the chunks are, a
+// descriptor of each backed chunk comes in one SCM_RIGHTS message, in order.
 namespace torpor::executor {
 
 // The kernel passes at most 253 descriptors with a message.

@@ -40,8 +40,8 @@ class PeerSource {
   PeerSource& operator=(const PeerSource&) = delete;
 
   // Returns `extent`, not empty, which lies in the chunks, in parts that are contiguous at this
-  // GPU's addresses of the copy. Returns nothing if the owner does not give the chunks, and asks for
-  // no more.
+  // GPU's addresses of the copy. Returns nothing if the owner does not give the chunks, and asks
+  // for no more.
   std::vector<BackedPart> Reach(memory::Extent extent);
 
  private:

@@ -41,8 +41,8 @@ class PhysicalPool {
   // driver's attribute promises.
   bool can_export() const { return can_export_; }
 
-  // Returns the number of chunks, taken or free, and the place of one of them among all, from 0: the
-  // same as long as the pool.
+  // Returns the number of chunks, taken or free, and the place of one of them among all, from 0:
+  // the same as long as the pool.
   std::size_t chunks() const { return numbers_.size(); }
   std::optional<std::uint32_t> NumberOf(CUmemGenericAllocationHandle chunk) const;
 

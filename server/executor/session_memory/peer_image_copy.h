@@ -16,8 +16,8 @@
 
 namespace torpor::executor {
 
-// The copy of a session's image in the pool of another executor. Only chunks that no earlier copy has
-// used are imported.
+// The copy of a session's image in the pool of another executor. Only chunks that no earlier copy
+// has used are imported.
 class PeerImageCopy final : public PeerCopy {
  public:
   // `pools` must outlive the copy, `identity` the last call of Reach.

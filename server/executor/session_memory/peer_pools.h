@@ -14,8 +14,8 @@
 
 namespace torpor::executor {
 
-// The pools of other executors that images were copied from, each kept until the other executor ends:
-// that executor's successor needs the memory. A separate thread watches a connection to each.
+// The pools of other executors that images were copied from, each kept until the other executor
+// ends: that executor's successor needs the memory. A separate thread watches a connection to each.
 // Thread-safe.
 class PeerPools {
  public:

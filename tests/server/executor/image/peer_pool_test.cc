@@ -37,7 +37,7 @@ class PeerPoolTest : public testing::Test {
 
   FakeCuda cuda_;
   std::unique_ptr<Device> device_ = *Device::Open(cuda_.driver(), 0);
-  std::unique_ptr<PhysicalPool> owner_ = *PhysicalPool::Create(*device_, kChunks * kChunk, kChunk);
+  std::unique_ptr<PhysicalPool> owner_ = *PhysicalPool::Create(*device_, kChunks* kChunk, kChunk);
   std::vector<CUmemGenericAllocationHandle> chunks_;
   std::shared_ptr<PeerPool> pool_ = *PeerPool::Reserve(*device_, {1, kChunk, kChunks});
 };

@@ -46,8 +46,7 @@ class Limited final : public PeerCopy {
 
 class PeerSourceTest : public PeerFixture {
  protected:
-  PeerSourceTest()
-      : PeerFixture(16, FilesOf(kOnOwner)), pools_(*PeerPools::Start(*device_)) {
+  PeerSourceTest() : PeerFixture(16, FilesOf(kOnOwner)), pools_(*PeerPools::Start(*device_)) {
     ImageFiles files = FilesOf(kOnHost);
     states_.emplace(StatesIn(files.block_states));
     MakePeer(std::move(files));
