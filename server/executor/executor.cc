@@ -25,6 +25,7 @@
 #include "server/executor/node_link.h"
 #include "server/executor/ring_server.h"
 #include "server/executor/session_memory/node_windows.h"
+#include "server/executor/session_memory/peer_pools.h"
 #include "server/executor/session_memory/peer_server.h"
 
 namespace torpor::executor {
@@ -272,6 +273,7 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   KernelOutput output;
   TORPOR_RETURN_IF_ERROR(output.TakeOver(driver));
   MemoryDirectory directory;
+  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PeerPools> peer_pools, PeerPools::Start(*device));
   SessionRegistry registry;
   SessionRelay relay;
   const OperationEnvironment environment{
@@ -279,6 +281,7 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
       registry,
       directory,
       *windows,
+      *peer_pools,
       settings.descriptor_socket,
       kLeaseEndPatience,
       swap.options};
@@ -294,7 +297,7 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<RingServer> rings,
                           ServeRings(settings, *device, registry));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PeerServer> peer_server,
-                          PeerServer::Start(PeerSocket(settings), *device, directory));
+                          PeerServer::Start(PeerSocket(settings), *device, *pool, directory));
   link.Start(Registration(settings, *device, *pool, *gpu_memory, swap), loop);
   spdlog::info("GPU {} ({}): {} MiB for images in chunks of {} KiB, functions at {}", settings.gpu,
                device->properties().name, gpu_memory->capacity() / kMiB, pool->chunk_bytes() / kKiB,

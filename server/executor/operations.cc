@@ -1,11 +1,13 @@
 #include "server/executor/operations.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "server/executor/session_memory/peer_client.h"
+#include "server/executor/session_memory/peer_image_copy.h"
 
 namespace torpor::executor {
 namespace {
@@ -101,23 +103,28 @@ Bytes MaxBytesOf(const DaemonMessage::SwapOut& operation) {
 }
 
 // Swaps in from the host or from the given source.
-absl::StatusOr<memory::MovedBytes> SwapIn(Session& session, const DaemonMessage::SwapIn& what) {
+absl::StatusOr<memory::MovedBytes> SwapIn(const OperationEnvironment& environment, Session& session,
+                                          const DaemonMessage::SwapIn& what) {
   TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::SwapAllocation> live,
                           ToAllocations(what.live()));
-  PeerClient source(what.source_socket_path(), session.identity(), PeerUse::kCopy);
-  const bool has_source = !what.source_socket_path().empty();
+  std::unique_ptr<PeerCopy> source;
+  if (!what.source_socket_path().empty()) {
+    source = std::make_unique<PeerImageCopy>(environment.peer_pools, what.source_socket_path(),
+                                             session.identity());
+  }
   TORPOR_ASSIGN_OR_RETURN(
       const ArrivedBytes copied,
-      session.SwapIn(live, what.is_whole(), has_source ? &source : nullptr, what.refreshes()));
+      session.SwapIn(live, what.is_whole(), std::move(source), what.refreshes()));
   return copied.from_peer;
 }
 
 // Runs an operation on an open session; fills in the parts of `result` besides the status.
-absl::Status RunOnSession(Session& session, const DaemonMessage& operation, TimePoint deadline,
-                          CUstream stream, OperationOutcome& result) {
+absl::Status RunOnSession(const OperationEnvironment& environment, Session& session,
+                          const DaemonMessage& operation, TimePoint deadline, CUstream stream,
+                          OperationOutcome& result) {
   switch (operation.kind_case()) {
     case DaemonMessage::kSwapIn: {
-      TORPOR_ASSIGN_OR_RETURN(result.from_peer, SwapIn(session, operation.swap_in()));
+      TORPOR_ASSIGN_OR_RETURN(result.from_peer, SwapIn(environment, session, operation.swap_in()));
       return absl::OkStatus();
     }
     case DaemonMessage::kReleaseSource:
@@ -171,7 +178,7 @@ absl::Status RunOnSession(Session& session, const DaemonMessage& operation, Time
     case DaemonMessage::kMapPeer: {
       TORPOR_ASSIGN_OR_RETURN(const memory::ExtentSet live,
                               ToExtentSet(operation.map_peer().live()));
-      PeerClient owner(operation.map_peer().socket_path(), session.identity(), PeerUse::kShare);
+      PeerClient owner(operation.map_peer().socket_path(), session.identity());
       return session.MapPeer(live, owner);
     }
     default:
@@ -229,8 +236,9 @@ OperationOutcome RunOperation(const OperationEnvironment& environment,
     result.status = CloseSession(environment, result.session, deadline);
   } else {
     const absl::StatusOr<Session*> session = environment.registry.Find(result.session);
-    result.status = session.ok() ? RunOnSession(**session, operation, deadline, stream, result)
-                                 : session.status();
+    result.status = session.ok()
+                        ? RunOnSession(environment, **session, operation, deadline, stream, result)
+                        : session.status();
     if (session.ok()) result.memory = (*session)->device_memory();
   }
   result.duration = clock.Now() - start;

@@ -9,6 +9,7 @@
 #include "server/executor/session/session.h"
 #include "server/executor/session/session_registry.h"
 #include "server/executor/session_memory/node_windows.h"
+#include "server/executor/session_memory/peer_pools.h"
 
 namespace torpor::executor {
 
@@ -18,6 +19,7 @@ struct OperationEnvironment {
   SessionRegistry& registry;
   MemoryDirectory& directory;
   const NodeWindows& windows;
+  PeerPools& peer_pools;
   std::string descriptor_socket;
   Duration lease_end_patience{};  // limit for a session's work to end
   SwapOptions swap;

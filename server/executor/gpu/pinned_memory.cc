@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 
 namespace torpor::executor {
@@ -22,57 +23,89 @@ PinnedMemory::~PinnedMemory() {
   for (const auto& [begin, end] : pieces_) device_.driver().MemHostUnregister(base_ + begin);
 }
 
-absl::Status PinnedMemory::RegisterLocked(memory::Extent piece) {
-  if (piece.begin >= piece.end || piece.end > bytes_) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "[", piece.begin, ", ", piece.end, ") is not inside ", bytes_, " bytes of host memory"));
+absl::Status PinnedMemory::CheckInside(memory::Extent piece) const {
+  if (piece.begin < piece.end && piece.end <= bytes_) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "[", piece.begin, ", ", piece.end, ") is not inside ", bytes_, " bytes of host memory"));
+}
+
+absl::Status PinnedMemory::Register(memory::Extent piece) {
+  TORPOR_RETURN_IF_ERROR(CheckInside(piece));
+  {
+    MutexLock lock(&mutex_);
+    if (!pinned_.Within(piece).empty() || !claimed_.Within(piece).empty()) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("host memory [", piece.begin, ", ", piece.end, ") is already registered"));
+    }
+    claimed_.Add(piece);
   }
-  if (!pinned_.Within(piece).empty()) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("host memory [", piece.begin, ", ", piece.end, ") is already registered"));
-  }
-  TORPOR_RETURN_IF_ERROR(device_.Status(
+  return RegisterClaimed(piece);
+}
+
+absl::Status PinnedMemory::RegisterClaimed(memory::Extent piece) {
+  const absl::Status registered = device_.Status(
       device_.driver().MemHostRegister(base_ + piece.begin, piece.bytes(),
                                        CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP),
-      "cuMemHostRegister"));
+      "cuMemHostRegister");
+  MutexLock lock(&mutex_);
+  claimed_.Remove(piece);
+  settled_.SignalAll();
+  if (!registered.ok()) return registered;
   pieces_.emplace(piece.begin, piece.end);
   pinned_.Add(piece);
   return absl::OkStatus();
 }
 
-absl::Status PinnedMemory::Register(memory::Extent piece) {
-  MutexLock lock(&mutex_);
-  return RegisterLocked(piece);
-}
-
 absl::Status PinnedMemory::Unregister(memory::Extent piece) {
-  MutexLock lock(&mutex_);
-  const auto found = pieces_.find(piece.begin);
-  if (found == pieces_.end() || found->second != piece.end) {
-    return absl::NotFoundError(
-        absl::StrCat("host memory [", piece.begin, ", ", piece.end, ") is not registered"));
+  {
+    MutexLock lock(&mutex_);
+    const auto found = pieces_.find(piece.begin);
+    if (found == pieces_.end() || found->second != piece.end) {
+      return absl::NotFoundError(
+          absl::StrCat("host memory [", piece.begin, ", ", piece.end, ") is not registered"));
+    }
+    Claim(found);
   }
-  return UnregisterLocked(found);
+  return UnregisterClaimed(piece);
 }
 
-absl::Status PinnedMemory::UnregisterLocked(Pieces::const_iterator piece) {
+memory::Extent PinnedMemory::Claim(Pieces::const_iterator piece) {
   const memory::Extent extent{piece->first, piece->second};
-  TORPOR_RETURN_IF_ERROR(device_.Status(device_.driver().MemHostUnregister(base_ + extent.begin),
-                                        "cuMemHostUnregister"));
   pieces_.erase(piece);
   pinned_.Remove(extent);
-  return absl::OkStatus();
+  claimed_.Add(extent);
+  return extent;
+}
+
+absl::Status PinnedMemory::UnregisterClaimed(memory::Extent piece) {
+  const absl::Status unregistered = device_.Status(
+      device_.driver().MemHostUnregister(base_ + piece.begin), "cuMemHostUnregister");
+  MutexLock lock(&mutex_);
+  claimed_.Remove(piece);
+  settled_.SignalAll();
+  if (unregistered.ok()) return unregistered;
+  pieces_.emplace(piece.begin, piece.end);
+  pinned_.Add(piece);
+  return unregistered;
 }
 
 absl::Status PinnedMemory::UnregisterOverlapping(memory::Extent extent) {
-  MutexLock lock(&mutex_);
-  auto next = pieces_.upper_bound(extent.begin);
-  if (next != pieces_.begin() && std::prev(next)->second > extent.begin) --next;
-  while (next != pieces_.end() && next->first < extent.end) {
-    const auto piece = next++;
-    TORPOR_RETURN_IF_ERROR(UnregisterLocked(piece));
+  while (true) {
+    memory::Extent piece;
+    {
+      MutexLock lock(&mutex_);
+      AwaitClaimsWithin(extent);
+      auto next = pieces_.upper_bound(extent.begin);
+      if (next != pieces_.begin() && std::prev(next)->second > extent.begin) --next;
+      if (next == pieces_.end() || next->first >= extent.end) return absl::OkStatus();
+      piece = Claim(next);
+    }
+    TORPOR_RETURN_IF_ERROR(UnregisterClaimed(piece));
   }
-  return absl::OkStatus();
+}
+
+void PinnedMemory::AwaitClaimsWithin(memory::Extent extent) {
+  while (!claimed_.Within(extent).empty()) mutex_.WaitFor(settled_, absl::Seconds(1));
 }
 
 bool PinnedMemory::Contains(memory::Extent extent) const {
@@ -82,16 +115,22 @@ bool PinnedMemory::Contains(memory::Extent extent) const {
 }
 
 absl::Status PinnedMemory::Ensure(memory::Extent extent) {
-  MutexLock lock(&mutex_);
-  if (pinned_.Contains(extent)) return absl::OkStatus();
-  const memory::Extent whole{RoundDown(extent.begin, unit_),
-                             std::min(RoundUp(extent.end, unit_), bytes_)};
-  for (const memory::Extent& gap : pinned_.Gaps(whole)) {
-    for (Bytes begin = gap.begin; begin < gap.end; begin += kLargestPiece) {
-      TORPOR_RETURN_IF_ERROR(RegisterLocked({begin, std::min(begin + kLargestPiece, gap.end)}));
+  while (true) {
+    memory::Extent piece;
+    {
+      MutexLock lock(&mutex_);
+      if (pinned_.Contains(extent)) return absl::OkStatus();
+      const memory::Extent whole{RoundDown(extent.begin, unit_),
+                                 std::min(RoundUp(extent.end, unit_), bytes_)};
+      AwaitClaimsWithin(whole);
+      const std::vector<memory::Extent> gaps = pinned_.Gaps(whole);
+      if (gaps.empty()) return absl::OkStatus();
+      piece = {gaps.front().begin, std::min(gaps.front().begin + kLargestPiece, gaps.front().end)};
+      TORPOR_RETURN_IF_ERROR(CheckInside(piece));
+      claimed_.Add(piece);
     }
+    TORPOR_RETURN_IF_ERROR(RegisterClaimed(piece));
   }
-  return absl::OkStatus();
 }
 
 std::vector<memory::Extent> PinnedMemory::Split(memory::Extent extent) const {

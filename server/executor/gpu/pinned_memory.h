@@ -4,7 +4,9 @@
 #include <map>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "base/mutex.h"
 #include "base/units.h"
 #include "memory/extent_set.h"
@@ -13,7 +15,8 @@
 namespace torpor::executor {
 
 // The pieces of a host mapping that are registered with the driver, so that copies are asynchronous
-// and kernels can reach the memory. Pieces are whole pages and do not overlap. Thread-safe.
+// and kernels can reach the memory. Pieces are whole pages and do not overlap. Thread-safe;
+// questions never wait for the driver, which takes 0.1 s to register a GiB.
 class PinnedMemory {
  public:
   // Starts without registrations. `base` must stay mapped until the object is destroyed; Ensure
@@ -34,7 +37,8 @@ class PinnedMemory {
   // Whether `extent` lies in one registered piece.
   bool Contains(memory::Extent extent) const;
 
-  // Registers the unregistered parts of `extent`.
+  // Registers the unregistered parts of `extent`. Waits for threads that are about to register
+  // some.
   absl::Status Ensure(memory::Extent extent);
 
   // Splits `extent` at the borders of registrations, because the driver refuses a copy that spans
@@ -46,8 +50,14 @@ class PinnedMemory {
  private:
   using Pieces = std::map<Bytes, Bytes>;  // begin -> end
 
-  absl::Status RegisterLocked(memory::Extent piece) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status UnregisterLocked(Pieces::const_iterator piece) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckInside(memory::Extent piece) const;
+  // Registers claimed memory, which is no longer claimed afterwards.
+  absl::Status RegisterClaimed(memory::Extent piece) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Unregisters a piece that was taken out of pieces_ and claimed.
+  absl::Status UnregisterClaimed(memory::Extent piece) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Takes the piece out of pieces_ and claims its memory.
+  memory::Extent Claim(Pieces::const_iterator piece) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AwaitClaimsWithin(memory::Extent extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Device& device_;
   std::uint8_t* const base_;
@@ -56,6 +66,9 @@ class PinnedMemory {
   mutable Mutex mutex_;
   Pieces pieces_ ABSL_GUARDED_BY(mutex_);
   memory::ExtentSet pinned_ ABSL_GUARDED_BY(mutex_);  // the union of pieces_
+  // Memory that a thread registers or unregisters at the moment, without the lock.
+  memory::ExtentSet claimed_ ABSL_GUARDED_BY(mutex_);
+  absl::CondVar settled_;  // memory is claimed no longer
 };
 
 }  // namespace torpor::executor

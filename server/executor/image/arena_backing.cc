@@ -158,13 +158,13 @@ absl::StatusOr<memory::ExtentSet> ArenaBacking::Import(const memory::ExtentSet& 
       "memory of another GPU needs address_mode: map; this node has translate");
 }
 
-absl::StatusOr<UniqueFd> ArenaBacking::Export(std::uint64_t chunk) {
+absl::StatusOr<CUmemGenericAllocationHandle> ArenaBacking::HandleOf(std::uint64_t chunk) const {
   const memory::Extent extent{chunk * chunk_bytes(), (chunk + 1) * chunk_bytes()};
   const std::vector<BackedPart> parts = PartsOf(extent);
   if (parts.empty() || parts.front().extent != extent) {
     return absl::NotFoundError("the chunk is not resident here");
   }
-  return memory_.Export(parts.front().address);
+  return memory_.HandleAt(parts.front().address);
 }
 
 }  // namespace torpor::executor

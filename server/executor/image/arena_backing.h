@@ -49,7 +49,7 @@ class ArenaBacking final : public ImageBacking {
   // FailedPrecondition: memory of another GPU must be mapped at the client's addresses.
   absl::StatusOr<memory::ExtentSet> Import(const memory::ExtentSet& live,
                                            ChunkOwner& owner) override;
-  absl::StatusOr<UniqueFd> Export(std::uint64_t chunk) override;
+  absl::StatusOr<CUmemGenericAllocationHandle> HandleOf(std::uint64_t chunk) const override;
 
  private:
   struct Unit {

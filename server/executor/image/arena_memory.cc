@@ -202,13 +202,13 @@ void ArenaMemory::FreePieces(const std::vector<memory::Block>& pieces) {
 }
 
 absl::Status ArenaMemory::Give(const Place& place) {
-  MutexLock lock(&mutex_);
+  // Unmap before freeing the addresses for the next block, and while others may take places.
   if (IsBehindArena(place.address)) {
-    // Unmap before freeing the addresses for the next block.
     TORPOR_RETURN_IF_ERROR(
         device_.Status(device_.driver().MemUnmap(place.address, place.bytes), "cuMemUnmap"));
-    behind_.Add({place.address - base_, place.bytes});
   }
+  MutexLock lock(&mutex_);
+  if (IsBehindArena(place.address)) behind_.Add({place.address - base_, place.bytes});
   for (const Bytes piece : place.pieces) {
     pieces_.erase(piece);
     TORPOR_CHECK(allocator_.Free(piece));
@@ -269,13 +269,13 @@ absl::Status ArenaMemory::MapThrough(Bytes end) {
   return status;
 }
 
-absl::StatusOr<UniqueFd> ArenaMemory::Export(CUdeviceptr address) const {
+absl::StatusOr<CUmemGenericAllocationHandle> ArenaMemory::HandleAt(CUdeviceptr address) const {
   const Bytes offset = address - base_;
   if (offset >= arena_bytes_) {
     return absl::NotFoundError("what is pieced together is not given to other GPUs");
   }
   MutexLock lock(&mutex_);
-  return ExportMemory(device_, chunks_[offset / chunk_bytes_]);
+  return chunks_[offset / chunk_bytes_];
 }
 
 }  // namespace torpor::executor

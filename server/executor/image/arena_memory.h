@@ -75,9 +75,9 @@ class ArenaMemory final : public ImageMemory {
   // Ends a move: the block is at the new place, and the old place is free.
   void CommitMove(const memory::Move& move);
 
-  // Returns a descriptor of the chunk at `address`, in a taken place; NotFound if the place is
-  // pieced together.
-  absl::StatusOr<UniqueFd> Export(CUdeviceptr address) const;
+  // Returns the pool's chunk at `address`, in a taken place; NotFound if the place is pieced
+  // together.
+  absl::StatusOr<CUmemGenericAllocationHandle> HandleAt(CUdeviceptr address) const;
 
   // Returns the range of the arena and of the addresses behind the arena.
   AddressRange addresses() const { return {base_, 2 * arena_bytes_}; }

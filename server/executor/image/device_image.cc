@@ -36,7 +36,8 @@ DeviceImage::DeviceImage(const Device& device, std::unique_ptr<ImageBacking> bac
 DeviceImage::~DeviceImage() { Drop().IgnoreError(); }
 
 absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapAllocation>& live,
-                                                 const ArrivalSteps& steps, ChunkOwner* source) {
+                                                 const ArrivalSteps& steps,
+                                                 std::unique_ptr<PeerCopy> source) {
   if (is_peer_) return absl::FailedPreconditionError("the image is still another GPU's");
   TORPOR_RETURN_IF_ERROR(ReleaseSource());
   memory::ExtentSet whole;
@@ -55,7 +56,7 @@ absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapA
   TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::Extent> fresh, backing_->Back(in_place));
   SetResident(whole);
   const absl::Status begun = arrival_.Begin(live, groups);
-  if (source != nullptr) OpenSource(*source, groups);
+  if (source != nullptr) OpenSource(std::move(source), groups);
   absl::StatusOr<ArrivedBytes> copied =
       begun.ok() ? EnqueueArrival(groups, fresh, whole, steps) : begun;
   if (copied.ok()) {
@@ -126,15 +127,12 @@ std::vector<std::uint64_t> DeviceImage::WrittenChunks(
   return chunks;
 }
 
-void DeviceImage::OpenSource(ChunkOwner& owner, const std::vector<memory::SwapGroup>& groups) {
+void DeviceImage::OpenSource(std::unique_ptr<PeerCopy> copy,
+                             const std::vector<memory::SwapGroup>& groups) {
   std::vector<std::uint64_t> chunks = WrittenChunks(groups);
   if (chunks.empty()) return;
-  auto source = PeerSource::Open(device_, owner, std::move(chunks), backing_->chunk_bytes());
-  if (source.ok()) {
-    source_ = *std::move(source);
-  } else {
-    spdlog::warn("an image comes from the host: {}", source.status().ToString());
-  }
+  source_ =
+      std::make_unique<PeerSource>(std::move(copy), std::move(chunks), backing_->chunk_bytes());
 }
 
 absl::StatusOr<ArrivedBytes> DeviceImage::EnqueueArrival(
@@ -285,19 +283,19 @@ absl::Status DeviceImage::MapPeer(const memory::ExtentSet& live, ChunkOwner& own
   return absl::OkStatus();
 }
 
-absl::StatusOr<UniqueFd> DeviceImage::Export(std::uint64_t chunk) {
+absl::StatusOr<CUmemGenericAllocationHandle> DeviceImage::ShareChunk(std::uint64_t chunk) {
   // Other executors do not know which bytes are still in flight.
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
-  TORPOR_ASSIGN_OR_RETURN(UniqueFd descriptor, backing_->Export(chunk));
+  TORPOR_ASSIGN_OR_RETURN(const CUmemGenericAllocationHandle handle, backing_->HandleOf(chunk));
   is_exported_ = true;
-  return descriptor;
+  return handle;
 }
 
-absl::StatusOr<UniqueFd> DeviceImage::ExportForCopy(std::uint64_t chunk) {
+absl::StatusOr<CUmemGenericAllocationHandle> DeviceImage::ChunkForCopy(std::uint64_t chunk) {
   if (!is_source_) return absl::FailedPreconditionError("the image is no source");
   if (dirty()) return absl::FailedPreconditionError("the image has changes of its own");
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
-  return backing_->Export(chunk);
+  return backing_->HandleOf(chunk);
 }
 
 absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet& live) {
@@ -412,10 +410,10 @@ absl::Status DeviceImage::Bring(memory::Extent extent, CUstream stream, ArrivedB
   blocks_.OnArriving(extent);
   for (const memory::Extent& written : blocks_.Written(extent)) {
     TORPOR_RETURN_IF_ERROR(Clear({cleared_to, written.begin}, stream));
-    const CUdeviceptr source = source_ ? source_->Reach(written) : 0;
-    TORPOR_RETURN_IF_ERROR(source != 0 ? CopyFrom(source, written, stream)
-                                       : CopyIn(written, stream));
-    (source != 0 ? arrived.from_peer : arrived.from_host) += blocks_.ByOrigin(written);
+    const std::vector<BackedPart> source =
+        source_ ? source_->Reach(written) : std::vector<BackedPart>();
+    TORPOR_RETURN_IF_ERROR(source.empty() ? CopyIn(written, stream) : CopyFrom(source, stream));
+    (source.empty() ? arrived.from_host : arrived.from_peer) += blocks_.ByOrigin(written);
     cleared_to = written.end;
   }
   return Clear({cleared_to, extent.end}, stream);
@@ -444,12 +442,15 @@ absl::Status DeviceImage::CopyIn(memory::Extent extent, CUstream stream) {
   return absl::OkStatus();
 }
 
-absl::Status DeviceImage::CopyFrom(CUdeviceptr source, memory::Extent extent, CUstream stream) {
-  for (const BackedPart& part : backing_->PartsOf(extent)) {
-    TORPOR_RETURN_IF_ERROR(device_.Status(
-        device_.driver().MemcpyDtoDAsync(part.address, source + (part.extent.begin - extent.begin),
-                                         part.extent.bytes(), stream),
-        "copying the image from another GPU"));
+absl::Status DeviceImage::CopyFrom(const std::vector<BackedPart>& source, CUstream stream) {
+  for (const BackedPart& from : source) {
+    for (const BackedPart& part : backing_->PartsOf(from.extent)) {
+      const Bytes before = part.extent.begin - from.extent.begin;
+      TORPOR_RETURN_IF_ERROR(
+          device_.Status(device_.driver().MemcpyDtoDAsync(part.address, from.address + before,
+                                                          part.extent.bytes(), stream),
+                         "copying the image from another GPU"));
+    }
   }
   return absl::OkStatus();
 }

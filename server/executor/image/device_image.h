@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
-#include "base/unique_fd.h"
 #include "base/units.h"
 #include "memory/extent_set.h"
 #include "memory/moved_bytes.h"
@@ -21,6 +20,7 @@
 #include "server/executor/gpu/device.h"
 #include "server/executor/gpu/pinned_memory.h"
 #include "server/executor/gpu/shared_mapping.h"
+#include "server/executor/image/address_table.h"
 #include "server/executor/image/image_arrival.h"
 #include "server/executor/image/image_backing.h"
 #include "server/executor/image/image_blocks.h"
@@ -58,7 +58,8 @@ struct ImageUse {
 // Swapping, growing and shrinking come from one thread at a time and block, except that a swap-in's
 // copies go on after the call. Meanwhile the thread that executes the session's calls may call
 // `Resolve`, `Contains`, `RefreshAddresses`, `Translate`, `MarkDirty`, `SaveRange`, touches() and
-// NoteUpload; any thread may call `Export` and `TranslateForSibling`.
+// NoteUpload; any thread may call `ShareChunk`, `ChunkForCopy` and
+// `TranslateForSibling`.
 class DeviceImage {
  public:
   static constexpr Bytes kAll = memory::WriteBackPart::kEndOfAll;
@@ -82,16 +83,17 @@ class DeviceImage {
   // order. Returns the bytes to copy as soon as the copies are enqueued; from then on work must
   // announce the memory to use (touches()) before being enqueued. No work of the session runs.
   // A `source` is another GPU's copy, equal to the host image: chunks come from there as far as the
-  // source gives descriptors, and the source keeps the memory until ReleaseSource.
+  // owner gives them. The source is kept until ReleaseSource.
   // An error (ResourceExhausted, for example) leaves everything unchanged. FailedPrecondition: the
   // image is resident on another GPU and imported here.
   absl::StatusOr<ArrivedBytes> SwapIn(const std::vector<memory::SwapAllocation>& live,
-                                      const ArrivalSteps& steps = {}, ChunkOwner* source = nullptr);
+                                      const ArrivalSteps& steps = {},
+                                      std::unique_ptr<PeerCopy> source = nullptr);
   // Call before SwapIn of an image that another GPU has had since it was last in step here: parts
   // that have changed in the host image count as missing from now on. FailedPrecondition if the GPU
   // has changes that were not written back.
   absl::Status ForgetStale();
-  // Waits for the copies and unmaps the source's memory.
+  // Waits for the copies and lets go of the source.
   absl::Status ReleaseSource();
   // Bytes and extents that a write-back has copied.
   struct WrittenBack {
@@ -124,14 +126,14 @@ class DeviceImage {
   // `owner` has backed them. An empty `live` unmaps all, without asking `owner`. FailedPrecondition
   // if the image is resident here.
   absl::Status MapPeer(const memory::ExtentSet& live, ChunkOwner& owner);
-  // Returns a descriptor of the chunk for another executor, which may change the image from now on.
-  // NotFound if the chunk is not resident. Any thread.
-  absl::StatusOr<UniqueFd> Export(std::uint64_t chunk);
+  // Returns the chunk for another executor, which may change the image from now on. NotFound if the
+  // chunk is not resident. Waits for a swap-in's copies. Any thread.
+  absl::StatusOr<CUmemGenericAllocationHandle> ShareChunk(std::uint64_t chunk);
   // Lets other GPUs copy from this image, which is not moved from now on, until Drop.
   void BecomeSource() { is_source_.store(true); }
-  // As Export, for an executor that only reads the chunk, until Drop. FailedPrecondition if the
+  // As ShareChunk, for an executor that only reads the chunk, until Drop. FailedPrecondition if the
   // image is no source, or may differ from the host image.
-  absl::StatusOr<UniqueFd> ExportForCopy(std::uint64_t chunk);
+  absl::StatusOr<CUmemGenericAllocationHandle> ChunkForCopy(std::uint64_t chunk);
 
   // Removes an allocation, and gives back chunks without bytes of `live`.
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
@@ -218,13 +220,13 @@ class DeviceImage {
                        memory::ExtentSet& unprepared);
   // Returns the chunks with written bytes, in the order of arrival.
   std::vector<std::uint64_t> WrittenChunks(const std::vector<memory::SwapGroup>& groups) const;
-  // Opens source_; on failure all chunks come from the host.
-  void OpenSource(ChunkOwner& owner, const std::vector<memory::SwapGroup>& groups);
+  // Opens source_ for what has been written of the groups.
+  void OpenSource(std::unique_ptr<PeerCopy> copy, const std::vector<memory::SwapGroup>& groups);
   // Adds the copied bytes to `arrived`; never-written parts are cleared instead.
   absl::Status Bring(memory::Extent extent, CUstream stream, ArrivedBytes& arrived);
   absl::Status CopyIn(memory::Extent extent, CUstream stream);
-  // Enqueues a copy of `extent` from `source`, the GPU's address of the same bytes elsewhere.
-  absl::Status CopyFrom(CUdeviceptr source, memory::Extent extent, CUstream stream);
+  // Enqueues copies of `source`, the GPU's addresses of parts of the image elsewhere.
+  absl::Status CopyFrom(const std::vector<BackedPart>& source, CUstream stream);
   absl::Status Clear(memory::Extent extent, CUstream stream);
   absl::Status CopyOut(memory::Extent extent, CUstream stream);
   absl::Status Wait(CUstream stream) const;

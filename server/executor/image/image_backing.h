@@ -40,7 +40,7 @@ struct AddressRange {
 // The GPU's memory behind one session's addresses. Extents and offsets are bytes from the begin of
 // the session's range. Memory comes and goes in units of whole chunks, which may exceed the
 // request. For the thread that swaps; other threads may call held_bytes, AddressOf, PartsOf,
-// Addresses and Export meanwhile.
+// Addresses and HandleOf meanwhile.
 class ImageBacking {
  public:
   virtual ~ImageBacking() = default;
@@ -86,9 +86,9 @@ class ImageBacking {
   // backed them. An empty `live` unmaps all. Returns the extents mapped now.
   virtual absl::StatusOr<memory::ExtentSet> Import(const memory::ExtentSet& live,
                                                    ChunkOwner& owner) = 0;
-  // Returns a descriptor of the chunk for another executor; NotFound if the chunk is not backed or
-  // cannot be exported.
-  virtual absl::StatusOr<UniqueFd> Export(std::uint64_t chunk) = 0;
+  // Returns the pool's chunk behind the chunk of addresses, for another executor; NotFound if that
+  // is not backed here by one chunk alone. Makes no call of the driver.
+  virtual absl::StatusOr<CUmemGenericAllocationHandle> HandleOf(std::uint64_t chunk) const = 0;
 };
 
 // A GPU's memory for images, shared by all sessions. Thread-safe.

@@ -113,13 +113,13 @@ absl::Status MappedBacking::ImportChunk(Index index, const UniqueFd& chunk) {
   return AllowAccess({index});
 }
 
-absl::StatusOr<UniqueFd> MappedBacking::Export(std::uint64_t chunk) {
-  MutexLock lock(&mutex_);
+absl::StatusOr<CUmemGenericAllocationHandle> MappedBacking::HandleOf(std::uint64_t chunk) const {
+  ReaderMutexLock lock(&mutex_);
   const auto found = chunks_.find(chunk);
   if (found == chunks_.end() || found->second.handle == kImported) {
     return absl::NotFoundError("the chunk is not resident here");
   }
-  return ExportMemory(device_, found->second.handle);
+  return found->second.handle;
 }
 
 std::vector<MappedBacking::Index> MappedBacking::MissingChunks(

@@ -47,7 +47,7 @@ class MappedBacking final : public ImageBacking {
 
   absl::StatusOr<memory::ExtentSet> Import(const memory::ExtentSet& live,
                                            ChunkOwner& owner) override;
-  absl::StatusOr<UniqueFd> Export(std::uint64_t chunk) override;
+  absl::StatusOr<CUmemGenericAllocationHandle> HandleOf(std::uint64_t chunk) const override;
 
  private:
   using Index = std::uint64_t;

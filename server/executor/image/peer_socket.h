@@ -4,25 +4,45 @@
 #include <cstdint>
 
 // Messages between executors, over a Unix socket (SOCK_SEQPACKET) of the image's owner: a
-// ChunkReply answers a ChunkRequest, with a descriptor of each backed chunk, in order, in one
-// SCM_RIGHTS message.
+// ChunkReply answers a ChunkRequest. Unless the request only asks where the chunks are, a
+// descriptor of each backed chunk comes in one SCM_RIGHTS message, in order.
 namespace torpor::executor {
 
 // The kernel passes at most 253 descriptors with a message.
 inline constexpr std::uint32_t kMaxChunks = 128;
 
+enum class ChunkUse : std::uint32_t {
+  kShare = 0,   // to use the image together
+  kLocate = 1,  // to learn the chunks' numbers, for copies from chunks that are mapped already
+  kCopy = 2,    // to read chunks, until the image is dropped
+};
+
 struct ChunkRequest {
   std::uint64_t session_id = 0;
   std::array<std::uint8_t, 16> peer_key{};
-  std::uint64_t first = 0;        // index of the first chunk wanted
-  std::uint32_t count = 0;        // 1 to kMaxChunks
-  std::uint32_t is_for_copy = 0;  // 1: for reading, until the image is dropped
+  std::uint64_t first = 0;  // index of the first chunk wanted
+  std::uint32_t count = 0;  // 1 to kMaxChunks
+  ChunkUse use = ChunkUse::kShare;
 };
+
+// An executor's pool of chunks, numbered from 0: a chunk keeps its number and its memory until the
+// executor ends.
+struct PoolDescription {
+  std::uint64_t id = 0;  // of this life of the executor
+  std::uint64_t chunk_bytes = 0;
+  std::uint64_t chunks = 0;
+
+  bool operator==(const PoolDescription&) const = default;
+};
+
+// The number of a chunk that the owner does not have.
+inline constexpr std::uint32_t kNoChunk = ~std::uint32_t{0};
 
 struct ChunkReply {
   std::int32_t error = 0;  // errno
   std::uint32_t reserved = 0;
-  std::array<std::uint8_t, kMaxChunks> is_there{};  // 1 for each chunk with a descriptor
+  PoolDescription pool;
+  std::array<std::uint32_t, kMaxChunks> numbers{};  // of the wanted chunks in the pool
 };
 
 }  // namespace torpor::executor

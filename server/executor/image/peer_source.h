@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cuda.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -9,51 +12,50 @@
 #include "absl/status/statusor.h"
 #include "base/units.h"
 #include "memory/extent_set.h"
-#include "server/executor/gpu/device.h"
-#include "server/executor/image/image_backing.h"
+#include "server/executor/image/address_table.h"
 
 namespace torpor::executor {
 
-// Another GPU's copy of an image, as this GPU's source: the copy's chunks, mapped here at separate
-// addresses. Chunks are fetched on demand, more at a time as copying goes on, so that the first
-// bytes do not wait for the descriptors of the last.
+// An image's chunks on another GPU, to copy from.
+class PeerCopy {
+ public:
+  virtual ~PeerCopy() = default;
+  // Returns this GPU's addresses of the chunks (ascending), as far as the owner has backed them, by
+  // chunk. The addresses are valid as long as this object.
+  virtual absl::StatusOr<std::map<std::uint64_t, CUdeviceptr>> Reach(
+      const std::vector<std::uint64_t>& chunks) = 0;
+};
+
+// Another GPU's copy of an image, as this GPU's source. The copy's chunks are asked for on demand,
+// more at a time as copying goes on, so that the first bytes do not wait for the last chunks.
 //
 // Not thread-safe. Extents are bytes from the begin of the session's range.
 class PeerSource {
  public:
-  // `chunks`, at least one, are in the order of use. `device` must outlive this, `owner` the last
-  // call of Reach.
-  static absl::StatusOr<std::unique_ptr<PeerSource>> Open(const Device& device, ChunkOwner& owner,
-                                                          std::vector<std::uint64_t> chunks,
-                                                          Bytes chunk_bytes);
+  // `chunks`, at least one, are in the order of use.
+  PeerSource(std::unique_ptr<PeerCopy> copy, std::vector<std::uint64_t> chunks, Bytes chunk_bytes);
   // No copy from this source is pending.
-  ~PeerSource();
+  ~PeerSource() = default;
   PeerSource(const PeerSource&) = delete;
   PeerSource& operator=(const PeerSource&) = delete;
 
-  // Returns this GPU's address of the contiguous bytes of `extent`, which lies in the chunks.
-  // Returns 0 if the owner does not give the chunks, and asks for no more.
-  CUdeviceptr Reach(memory::Extent extent);
+  // Returns `extent`, not empty, which lies in the chunks, in parts that are contiguous at this
+  // GPU's addresses of the copy. Returns nothing if the owner does not give the chunks, and asks
+  // for no more.
+  std::vector<BackedPart> Reach(memory::Extent extent);
 
  private:
-  PeerSource(const Device& device, ChunkOwner& owner, std::vector<std::uint64_t> chunks,
-             Bytes chunk_bytes);
+  absl::Status AskForMore();
+  bool Knows(memory::Extent extent) const;
+  std::vector<BackedPart> PartsOf(memory::Extent extent) const;
 
-  absl::Status Reserve();
-  absl::Status FetchMore();
-  CUdeviceptr AddressOf(Bytes offset) const { return base_ + (offset - begin_); }
-
-  const Device& device_;
-  ChunkOwner& owner_;
+  const std::unique_ptr<PeerCopy> copy_;
   const std::vector<std::uint64_t> chunks_;
   const Bytes chunk_bytes_;
-  const Bytes begin_;  // the first chunk's, and where the last one ends
-  const Bytes end_;
-  CUdeviceptr base_ = 0;  // where `begin_` lies
 
   std::size_t asked_ = 0;  // of chunks_
   std::size_t next_count_ = 1;
-  memory::ExtentSet mapped_;
+  std::map<std::uint64_t, CUdeviceptr> addresses_;  // by chunk
   bool is_lost_ = false;
 };
 

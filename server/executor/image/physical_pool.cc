@@ -108,6 +108,9 @@ absl::Status PhysicalPool::Fill(std::size_t count, Bytes reserve) {
       chunks.pop_back();
     }
   }
+  for (const CUmemGenericAllocationHandle chunk : chunks) {
+    numbers_.emplace(chunk, static_cast<std::uint32_t>(numbers_.size()));
+  }
   MutexLock lock(&mutex_);
   for (const CUmemGenericAllocationHandle chunk : chunks) chunks_.Add(chunk);
   return absl::OkStatus();
@@ -133,6 +136,12 @@ absl::StatusOr<std::vector<CUmemGenericAllocationHandle>> PhysicalPool::Take(std
 void PhysicalPool::Return(std::span<const CUmemGenericAllocationHandle> chunks) {
   MutexLock lock(&mutex_);
   chunks_.Return(chunks);
+}
+
+std::optional<std::uint32_t> PhysicalPool::NumberOf(CUmemGenericAllocationHandle chunk) const {
+  const auto found = numbers_.find(chunk);
+  if (found == numbers_.end()) return std::nullopt;
+  return found->second;
 }
 
 Bytes PhysicalPool::pool_bytes() const {

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
@@ -38,6 +41,11 @@ class PhysicalPool {
   // driver's attribute promises.
   bool can_export() const { return can_export_; }
 
+  // Returns the number of chunks, taken or free, and the place of one of them among all, from 0:
+  // the same as long as the pool.
+  std::size_t chunks() const { return numbers_.size(); }
+  std::optional<std::uint32_t> NumberOf(CUmemGenericAllocationHandle chunk) const;
+
   // Takes `count` chunks. ResourceExhausted if fewer are free.
   absl::StatusOr<std::vector<CUmemGenericAllocationHandle>> Take(std::size_t count);
   void Return(std::span<const CUmemGenericAllocationHandle> chunks);
@@ -55,6 +63,8 @@ class PhysicalPool {
   const Device& device_;
   const Bytes chunk_bytes_;
   const bool can_export_;
+  // Does not change once the pool is filled.
+  absl::flat_hash_map<CUmemGenericAllocationHandle, std::uint32_t> numbers_;
 
   mutable Mutex mutex_;
   memory::HandlePool chunks_ ABSL_GUARDED_BY(mutex_);

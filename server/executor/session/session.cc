@@ -32,7 +32,8 @@ absl::Status Session::CheckNoLease(const char* operation) const {
 }
 
 absl::StatusOr<ArrivedBytes> Session::SwapIn(const std::vector<memory::SwapAllocation>& live,
-                                             bool is_whole, ChunkOwner* source, bool refreshes) {
+                                             bool is_whole, std::unique_ptr<PeerCopy> source,
+                                             bool refreshes) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-in"));
   const TimePoint start = SteadyClock().Now();
   MutexLock lock(&run_mutex_);
@@ -45,7 +46,7 @@ absl::StatusOr<ArrivedBytes> Session::SwapIn(const std::vector<memory::SwapAlloc
   steps.on_complete = [this, start](const ArrivedBytes& bytes) {
     environment_.listener.OnArrival(identity_.id, bytes, SteadyClock().Now() - start);
   };
-  TORPOR_ASSIGN_OR_RETURN(const ArrivedBytes copied, image.SwapIn(live, steps, source));
+  TORPOR_ASSIGN_OR_RETURN(const ArrivedBytes copied, image.SwapIn(live, steps, std::move(source)));
   const bool waits = is_whole || image.options().pipeline == SwapPipeline::kNone;
   const absl::Status arrived = waits ? image.arrival().Wait() : absl::OkStatus();
   if (arrived.ok()) return copied;

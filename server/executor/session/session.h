@@ -87,7 +87,7 @@ class Session {
   // nothing there. For `source` and the result see DeviceImage::SwapIn. `refreshes`: of an older
   // copy on the GPU, parts that the host image has otherwise by now come anew.
   absl::StatusOr<ArrivedBytes> SwapIn(const std::vector<memory::SwapAllocation>& live,
-                                      bool is_whole, ChunkOwner* source = nullptr,
+                                      bool is_whole, std::unique_ptr<PeerCopy> source = nullptr,
                                       bool refreshes = false);
   absl::Status ReleaseSource() { return memory_->image().ReleaseSource(); }
   absl::StatusOr<SwappedOut> SwapOut(const SwapOutOptions& options, CUstream stream,

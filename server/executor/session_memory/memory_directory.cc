@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/time/time.h"
 #include "base/secret.h"
 #include "server/executor/session_memory/session_memory.h"
 
@@ -18,7 +19,10 @@ void MemoryDirectory::Add(SessionId session, const std::string& function, const 
 
 void MemoryDirectory::Remove(SessionId session) {
   MutexLock lock(&mutex_);
-  entries_.erase(session);
+  const auto entry = entries_.find(session);
+  if (entry == entries_.end()) return;
+  while (entry->second.peers > 0) mutex_.WaitFor(let_go_, absl::Seconds(1));
+  entries_.erase(entry);
 }
 
 bool MemoryDirectory::UseSiblings(const std::string& function, SessionId except,
@@ -38,11 +42,26 @@ bool MemoryDirectory::UseSibling(const std::string& function, SessionId session,
          use(*found->second.memory);
 }
 
-bool MemoryDirectory::UseAsPeer(SessionId session, const Key& peer_key, const Use& use) const {
-  ReaderMutexLock lock(&mutex_);
+bool MemoryDirectory::UseAsPeer(SessionId session, const Key& peer_key, const Use& use) {
+  SessionMemory* const memory = Hold(session, peer_key);
+  if (memory == nullptr) return false;
+  const bool result = use(*memory);
+  LetGo(session);
+  return result;
+}
+
+SessionMemory* MemoryDirectory::Hold(SessionId session, const Key& peer_key) {
+  MutexLock lock(&mutex_);
   const auto found = entries_.find(session);
-  return found != entries_.end() && SecretsEqual(found->second.peer_key, peer_key) &&
-         use(*found->second.memory);
+  if (found == entries_.end() || !SecretsEqual(found->second.peer_key, peer_key)) return nullptr;
+  ++found->second.peers;
+  return found->second.memory;
+}
+
+void MemoryDirectory::LetGo(SessionId session) {
+  MutexLock lock(&mutex_);
+  --entries_.at(session).peers;
+  let_go_.SignalAll();
 }
 
 }  // namespace torpor::executor

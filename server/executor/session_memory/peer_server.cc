@@ -3,13 +3,17 @@
 #include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
+#include "base/check.h"
 #include "base/status_macros.h"
+#include "server/executor/gpu/device_mapping.h"
 #include "server/executor/session_memory/session_memory.h"
 #include "server/unix_socket/unix_listener.h"
 
@@ -42,25 +46,34 @@ bool Send(int connection, const ChunkReply& reply, const std::vector<UniqueFd>& 
          static_cast<ssize_t>(sizeof reply);
 }
 
+PoolDescription Describe(const PhysicalPool& pool) {
+  PoolDescription description{0, pool.chunk_bytes(), pool.chunks()};
+  TORPOR_CHECK(getrandom(&description.id, sizeof description.id, 0) == sizeof description.id);
+  return description;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PeerServer>> PeerServer::Start(const std::string& path,
                                                               const Device& device,
-                                                              const MemoryDirectory& directory) {
+                                                              const PhysicalPool& pool,
+                                                              MemoryDirectory& directory) {
   TORPOR_ASSIGN_OR_RETURN(UniqueFd listener,
                           server::ListenOnUnixSocket(path, SOCK_SEQPACKET, kSocketMode));
   UniqueFd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop) return absl::ErrnoToStatus(errno, "cannot create an eventfd");
   return std::unique_ptr<PeerServer>(
-      new PeerServer(std::move(listener), std::move(stop), device, directory));
+      new PeerServer(std::move(listener), std::move(stop), device, pool, directory));
 }
 
 PeerServer::PeerServer(UniqueFd listener, UniqueFd stop, const Device& device,
-                       const MemoryDirectory& directory)
+                       const PhysicalPool& pool, MemoryDirectory& directory)
     : listener_(std::move(listener)),
       stop_(std::move(stop)),
       device_(device),
+      pool_(pool),
       directory_(directory),
+      description_(Describe(pool)),
       thread_([this] { Serve(); }) {}
 
 PeerServer::~PeerServer() {
@@ -103,31 +116,42 @@ bool PeerServer::Answer(int connection) const {
 
 std::vector<UniqueFd> PeerServer::Export(const ChunkRequest& request, ChunkReply& reply) const {
   std::vector<UniqueFd> descriptors;
-  if (request.count == 0 || request.count > kMaxChunks) {
+  reply.pool = description_;
+  reply.numbers.fill(kNoChunk);
+  if (request.count == 0 || request.count > kMaxChunks || request.use > ChunkUse::kCopy) {
     reply.error = EINVAL;
     return descriptors;
   }
   const bool is_known = directory_.UseAsPeer(
       SessionId{request.session_id}, request.peer_key, [&](SessionMemory& memory) {
-        for (std::uint32_t i = 0; i < request.count; ++i) {
-          DeviceImage& image = memory.image();
-          absl::StatusOr<UniqueFd> chunk = request.is_for_copy != 0
-                                               ? image.ExportForCopy(request.first + i)
-                                               : image.Export(request.first + i);
-          if (!chunk.ok() && !absl::IsNotFound(chunk.status())) {
-            spdlog::error("session {}: {}", request.session_id, chunk.status().ToString());
-            reply.error = EIO;
-            return true;
-          }
-          if (!chunk.ok()) continue;
-          reply.is_there[i] = 1;
-          descriptors.push_back(*std::move(chunk));
+        for (std::uint32_t i = 0; i < request.count && reply.error == 0; ++i) {
+          const absl::Status given = ExportChunk(request, i, memory.image(), reply, descriptors);
+          if (given.ok() || absl::IsNotFound(given)) continue;
+          spdlog::error("session {}: {}", request.session_id, given.ToString());
+          reply.error = EIO;
         }
         return true;
       });
   if (!is_known) reply.error = EACCES;
   if (reply.error != 0) descriptors.clear();
   return descriptors;
+}
+
+absl::Status PeerServer::ExportChunk(const ChunkRequest& request, std::uint32_t index,
+                                     DeviceImage& image, ChunkReply& reply,
+                                     std::vector<UniqueFd>& descriptors) const {
+  TORPOR_ASSIGN_OR_RETURN(const CUmemGenericAllocationHandle chunk,
+                          request.use == ChunkUse::kShare
+                              ? image.ShareChunk(request.first + index)
+                              : image.ChunkForCopy(request.first + index));
+  if (request.use != ChunkUse::kLocate) {
+    TORPOR_ASSIGN_OR_RETURN(UniqueFd descriptor, ExportMemory(device_, chunk));
+    descriptors.push_back(std::move(descriptor));
+  }
+  const std::optional<std::uint32_t> number = pool_.NumberOf(chunk);
+  TORPOR_CHECK(number.has_value());
+  reply.numbers[index] = *number;
+  return absl::OkStatus();
 }
 
 }  // namespace torpor::executor

@@ -8,7 +8,9 @@
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
 #include "server/executor/gpu/device.h"
+#include "server/executor/image/device_image.h"
 #include "server/executor/image/peer_socket.h"
+#include "server/executor/image/physical_pool.h"
 #include "server/executor/session_memory/memory_directory.h"
 
 namespace torpor::executor {
@@ -17,28 +19,34 @@ namespace torpor::executor {
 // must show the session's peer key, which torpord tells to executors only.
 class PeerServer {
  public:
-  // `device` and `directory` must outlive the server.
+  // `device`, `pool` and `directory` must outlive the server.
   static absl::StatusOr<std::unique_ptr<PeerServer>> Start(const std::string& path,
                                                            const Device& device,
-                                                           const MemoryDirectory& directory);
+                                                           const PhysicalPool& pool,
+                                                           MemoryDirectory& directory);
   ~PeerServer();
   PeerServer(const PeerServer&) = delete;
   PeerServer& operator=(const PeerServer&) = delete;
 
  private:
-  PeerServer(UniqueFd listener, UniqueFd stop, const Device& device,
-             const MemoryDirectory& directory);
+  PeerServer(UniqueFd listener, UniqueFd stop, const Device& device, const PhysicalPool& pool,
+             MemoryDirectory& directory);
 
   void Serve();
   // Returns false if the connection is to be closed.
   bool Answer(int connection) const;
   // Fills in the reply, and returns the reply's descriptors.
   std::vector<UniqueFd> Export(const ChunkRequest& request, ChunkReply& reply) const;
+  // As Export, from a session's image. NotFound for a chunk that is not there.
+  absl::Status ExportChunk(const ChunkRequest& request, std::uint32_t index, DeviceImage& image,
+                           ChunkReply& reply, std::vector<UniqueFd>& descriptors) const;
 
   const UniqueFd listener_;
   const UniqueFd stop_;
   const Device& device_;
-  const MemoryDirectory& directory_;
+  const PhysicalPool& pool_;
+  MemoryDirectory& directory_;
+  const PoolDescription description_;
   std::thread thread_;
 };
 

@@ -148,7 +148,9 @@ class IdleBacking final : public ImageBacking {
     return std::make_shared<const AddressTable>(0, std::vector<BackedPart>());
   }
   AddressRange gpu_addresses() const override { return {}; }
-  absl::StatusOr<UniqueFd> Export(std::uint64_t) override { return absl::NotFoundError("none"); }
+  absl::StatusOr<CUmemGenericAllocationHandle> HandleOf(std::uint64_t) const override {
+    return absl::NotFoundError("none");
+  }
 
  private:
   const Device& device_;
@@ -219,7 +221,9 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
         store_(testing::TempDir()),
         modules_(*device_, store_),
         windows_(*NodeWindows::Reserve(kNode, FakeCuda::kChunk)),
-        loop_({Environment(), registry_, directory_, *windows_, "", kPatience, {}}, *this, clock_) {
+        peer_pools_(*PeerPools::Start(*device_)),
+        loop_({Environment(), registry_, directory_, *windows_, *peer_pools_, "", kPatience, {}},
+              *this, clock_) {
     watched = recorded = CUDA_SUCCESS;
     for (const std::uint64_t number : {1, 2, 3}) {
       const SessionIdentity identity = MakeIdentity(number);
@@ -335,6 +339,7 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
   MemoryDirectory directory_;
   SessionRegistry registry_;
   std::unique_ptr<NodeWindows> windows_;
+  std::unique_ptr<PeerPools> peer_pools_;
   ExecutorLoop loop_;
   std::uint64_t posted_ = 0;
   std::thread thread_;

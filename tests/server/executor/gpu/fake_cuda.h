@@ -60,6 +60,8 @@ class FakeCuda {
 
   // Launches do nothing from now on.
   void IgnoreLaunches() { ignore_launches_ = true; }
+  // cuMemMap works this many times yet.
+  void LimitMappings(std::uint64_t count) { mappings_left_ = count; }
   // No memory can be shared with other processes.
   void RefuseExports() { refuse_exports_ = true; }
   // Limits can no longer be set.
@@ -83,7 +85,8 @@ class FakeCuda {
   std::size_t graphs_launched() const { return graphs_launched_; }
   std::size_t live_graph_execs() const { return live_graph_execs_; }
 
-  std::size_t mapped_chunks() const { return mapped_.size(); }
+  std::size_t mapped_chunks() const;
+  std::size_t chunks_imported() const { return chunks_imported_; }
   std::size_t registered_pieces() const { return registered_.size(); }
   bool IsRegistered(const void* address) const;
   std::uint64_t modules_loaded() const { return modules_loaded_; }
@@ -160,6 +163,9 @@ class FakeCuda {
   bool refuse_device_copies_ = false;
   int chunks_left_ = 1 << 20;
   std::uint64_t next_chunk_ = 1;
+  std::uint64_t next_address_ = 0x5580'0000'0000;  // where the sanitizers allow mappings
+  std::uint64_t mappings_left_ = ~std::uint64_t{0};
+  std::size_t chunks_imported_ = 0;
   std::map<std::uint64_t, std::uint64_t> mapped_;  // address -> chunk
   std::map<std::uint64_t, int> chunk_files_;       // chunk -> memory file
   std::map<std::uint64_t, std::uint64_t> registered_;

@@ -49,15 +49,20 @@ struct FakeDriverCalls::Memory {
   static CUresult Import(CUmemGenericAllocationHandle* handle, void* source,
                          CUmemAllocationHandleType) {
     std::lock_guard lock(chunk_mutex);
+    ++fake->chunks_imported_;
     *handle = fake->next_chunk_++;
     fake->chunk_files_[*handle] = dup(static_cast<int>(reinterpret_cast<std::intptr_t>(source)));
     return Ok();
   }
-  static CUresult Reserve(CUdeviceptr* address, std::size_t, std::size_t, CUdeviceptr hint,
+  static CUresult Reserve(CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr hint,
                           unsigned long long) {
-    // Where the sanitizers allow mappings.
-    constexpr CUdeviceptr kAnywhere = 0x5580'0000'0000;
-    *address = hint == 0 ? kAnywhere : fake->misplace_ ? hint + FakeCuda::kChunk : hint;
+    std::lock_guard lock(chunk_mutex);
+    if (hint == 0) {
+      *address = fake->next_address_;
+      fake->next_address_ += bytes;
+    } else {
+      *address = fake->misplace_ ? hint + FakeCuda::kChunk : hint;
+    }
     return Ok();
   }
   static CUresult Free(CUdeviceptr, std::size_t) { return CUDA_SUCCESS; }
@@ -66,6 +71,8 @@ struct FakeDriverCalls::Memory {
     if (Ok() != CUDA_SUCCESS) return Ok();
     std::lock_guard lock(chunk_mutex);
     if (fake->mapped_.contains(address)) return CUDA_ERROR_INVALID_VALUE;
+    if (fake->mappings_left_ == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    --fake->mappings_left_;
     void* at = mmap(Pointer(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED_NOREPLACE,
                     fake->chunk_files_.at(handle), 0);
     TORPOR_CHECK(at == Pointer(address));
@@ -73,6 +80,7 @@ struct FakeDriverCalls::Memory {
     return CUDA_SUCCESS;
   }
   static CUresult Unmap(CUdeviceptr address, std::size_t bytes) {
+    std::lock_guard lock(chunk_mutex);
     for (std::uint64_t at = address; at < address + bytes; at += FakeCuda::kChunk) {
       if (fake->mapped_.erase(at) == 0) return CUDA_ERROR_INVALID_VALUE;
     }
@@ -112,6 +120,11 @@ void FakeDriverCalls::AddMemory(CudaDriver& driver) {
   driver.MemHostRegister = Memory::Register;
   driver.MemHostUnregister = Memory::Unregister;
   driver.MemHostGetDevicePointer = Memory::DevicePointer;
+}
+
+std::size_t FakeCuda::mapped_chunks() const {
+  std::lock_guard lock(chunk_mutex);
+  return mapped_.size();
 }
 
 bool FakeCuda::IsRegistered(const void* address) const {

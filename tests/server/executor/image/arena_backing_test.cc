@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "memory/range_allocator.h"
+#include "server/executor/gpu/device_mapping.h"
 #include "tests/server/executor/gpu/fake_cuda.h"
 
 namespace torpor::executor {
@@ -147,13 +148,16 @@ TEST_F(ArenaBackingTest, OtherGpusNeedTheOtherMode) {
 
 TEST_F(ArenaBackingTest, OtherGpusMayCopyItsChunks) {
   Back({{0, 512}, {2 * kChunk, 4 * kChunk}});
-  const absl::StatusOr<UniqueFd> chunk = backing_.Export(3);
+  const auto handle = backing_.HandleOf(3);
+  ASSERT_TRUE(handle.ok()) << handle.status();
+  EXPECT_TRUE(pool_->NumberOf(*handle).has_value());
+  const absl::StatusOr<UniqueFd> chunk = ExportMemory(*device_, *handle);
   ASSERT_TRUE(chunk.ok()) << chunk.status();
   reinterpret_cast<std::uint8_t*>(backing_.AddressOf(3 * kChunk))[5] = 42;
   std::uint8_t byte = 0;
   EXPECT_EQ(pread(chunk->get(), &byte, 1, 5), 1);
   EXPECT_EQ(byte, 42);
-  EXPECT_TRUE(absl::IsNotFound(backing_.Export(1).status())) << "nothing is there";
+  EXPECT_TRUE(absl::IsNotFound(backing_.HandleOf(1).status())) << "nothing is there";
 }
 
 TEST_F(ArenaBackingTest, WhatIsPiecedTogetherIsNotCopied) {
@@ -162,7 +166,7 @@ TEST_F(ArenaBackingTest, WhatIsPiecedTogetherIsNotCopied) {
   ASSERT_TRUE(backing_.Release({0, kChunk}, {}).ok());
   ASSERT_TRUE(backing_.Release({2 * kChunk, 3 * kChunk}, {}).ok());
   Back({{16 * kChunk, 18 * kChunk}});
-  EXPECT_TRUE(absl::IsNotFound(backing_.Export(16).status()));
+  EXPECT_TRUE(absl::IsNotFound(backing_.HandleOf(16).status()));
 }
 
 }  // namespace

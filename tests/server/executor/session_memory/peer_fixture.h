@@ -32,7 +32,7 @@ class PeerFixture : public testing::Test {
         identity_(Identity()),
         owner_(Open(identity_, std::move(owners_files))),
         socket_(testing::TempDir() + "peers." + std::to_string(getpid()) + ".sock"),
-        server_(*PeerServer::Start(socket_, *device_, directory_)) {
+        server_(*PeerServer::Start(socket_, *device_, *pool_, directory_)) {
     pool_->Return(*pool_->Take(chunks));  // waits until the pool is full
   }
   void TearDown() override {

@@ -20,7 +20,7 @@ class PeerImageTest : public PeerFixture {
   }
 
   absl::Status MapPeer(const memory::ExtentSet& live) {
-    PeerClient owner(socket_, identity_, PeerUse::kShare);
+    PeerClient owner(socket_, identity_);
     return peer_->MapPeer(live, owner);
   }
 
