@@ -46,7 +46,8 @@ absl::StatusOr<SharedMapping> SharedMapping::InParts(UniqueFd file, const Addres
                                                      memory::Extent place, Bytes unit) {
   TORPOR_RETURN_IF_ERROR(CheckSize(file, place.bytes()));
   auto parts = std::make_unique<FileParts>(std::move(file), window, place, unit);
-  return SharedMapping(parts->data(), place.bytes(), std::move(parts));
+  std::uint8_t* const data = parts->data();
+  return SharedMapping(data, place.bytes(), std::move(parts));
 }
 
 absl::Status SharedMapping::Ensure(memory::Extent extent) const {
