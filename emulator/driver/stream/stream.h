@@ -17,8 +17,8 @@
 namespace torpor::emulator {
 
 // A queue of work, run in order on a thread of its own that starts with the first queued work.
-// Short work on an idle stream runs on the submitting thread, and a thread that waits runs such work
-// as any thread may: waking another thread costs more than a small copy. Thread-safe.
+// Short work on an idle stream runs on the submitting thread, and a thread that waits runs such
+// work as any thread may: waking another thread costs more than a small copy. Thread-safe.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   using Work = std::function<void()>;

@@ -45,9 +45,8 @@ CallStatus MemoryCalls::Upload(const wire::MemcpyHtoD& command) {
     image().MarkDirty();  // a module's variable, saved with the whole, or pinned memory
     return {};
   }
-  return ToCallStatus(may_copy_now
-                          ? saves_.CopyNow(command.dst, {source, command.bytes})
-                          : saves_.Enqueue(command.dst, command.bytes, stream),
+  return ToCallStatus(may_copy_now ? saves_.CopyNow(command.dst, {source, command.bytes})
+                                   : saves_.Enqueue(command.dst, command.bytes, stream),
                       "saving an upload");
 }
 

@@ -13,9 +13,9 @@ UploadSaves::~UploadSaves() {
 // written by earlier work, which a program without races has put in order before the upload: behind
 // an idle stream, all of that is done.
 //
-// Earlier work on the GPU's target needs no care: the copy that is about to be enqueued comes later,
-// and makes the GPU's bytes those of the image. But an arrival reads the image, and an enqueued save
-// writes older bytes.
+// Earlier work on the GPU's target needs no care: the copy that is about to be enqueued comes
+// later, and makes the GPU's bytes those of the image. But an arrival reads the image, and an
+// enqueued save writes older bytes.
 bool UploadSaves::MayCopyNow(wire::Payload payload, Bytes bytes, CUstream stream) {
   if (image_.arrival().is_pending() || HasPending()) return false;
   if (payload != wire::Payload::kArena) return true;

@@ -15,8 +15,8 @@
 
 namespace torpor::executor {
 
-// Writes uploads through to the session's host image (docs/decisions/0004). The processor copies the
-// bytes that the client has sent while the GPU copies the same bytes, if these are final and no
+// Writes uploads through to the session's host image (docs/decisions/0004). The processor copies
+// the bytes that the client has sent while the GPU copies the same bytes, if these are final and no
 // earlier save can come later; else the GPU's bytes are saved, in stream order. Not thread-safe;
 // call with the device current.
 class UploadSaves {
