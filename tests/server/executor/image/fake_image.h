@@ -14,7 +14,7 @@
 namespace torpor::executor {
 
 // Addresses for sessions, where both AddressSanitizer and ThreadSanitizer allow mappings.
-inline constexpr AddressRange kFakeAddresses = {0x5500'0000'0000, 0x10'0000'0000};
+inline constexpr AddressRange kFakeAddresses = {0x5500'0000'0000, 0x1000'0000'0000};
 
 inline SharedMapping NewFile(Bytes bytes) {
   const UniqueFd file(memfd_create("file", MFD_CLOEXEC));
