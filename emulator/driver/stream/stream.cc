@@ -64,7 +64,8 @@ std::uint64_t Stream::Submit(Work work, std::vector<Dependency> dependencies, Pl
                       .dependencies = std::move(dependencies),
                       .submitted = std::chrono::steady_clock::now(),
                       .turn = turn,
-                      .holds_queue = placement == Placement::kWait});
+                      .holds_queue = placement == Placement::kWait,
+                      .is_for_any = placement == Placement::kForAnyThread});
     queued_.store(queue_.size(), std::memory_order_release);
   }
   changed_.notify_one();
@@ -89,16 +90,43 @@ void Stream::RunThread() {
     Item item;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return !queue_.empty() || closed_; });
+      changed_.wait(lock, [this] { return queue_.empty() ? closed_ : !is_running_; });
       if (queue_.empty()) return;
-      item = std::move(queue_.front());
-      queue_.pop_front();
-      queued_.store(queue_.size(), std::memory_order_release);
+      item = TakeLocked();
     }
-    RunItem(item);
-    item = {};  // what the work holds is gone when it counts as done
-    Complete();
+    Run(std::move(item));
   }
+}
+
+// Runs the next work on the calling thread, which waits for it anyway. Returns false if the work is
+// the stream's thread's, or would wait for other streams.
+bool Stream::RunNextHere() {
+  Item item;
+  {
+    std::lock_guard lock(mutex_);
+    if (is_running_ || queue_.empty()) return false;
+    const Item& next = queue_.front();
+    if (!next.is_for_any || !next.dependencies.empty()) return false;
+    if (issue_queue_ != nullptr && !issue_queue_->IsTurn(next.turn)) return false;
+    item = TakeLocked();
+  }
+  Run(std::move(item));
+  return true;
+}
+
+// Call with mutex_ held, the queue not empty and no work running.
+Stream::Item Stream::TakeLocked() {
+  Item item = std::move(queue_.front());
+  queue_.pop_front();
+  queued_.store(queue_.size(), std::memory_order_release);
+  is_running_ = true;
+  return item;
+}
+
+void Stream::Run(Item item) {
+  RunItem(item);
+  item = {};  // what the work holds is gone when it counts as done
+  Complete();
 }
 
 // Waits for the work's turn, then for its dependencies; modelled time begins at the latest of them.
@@ -121,17 +149,23 @@ void Stream::RunItem(const Item& item) {
   ModelClock::EndWork();
 }
 
-// Counts the work as done and wakes waiting threads.
+// Counts the work as done and wakes waiting threads; the stream's own if another ran the work.
 void Stream::Complete() {
+  bool has_more = false;
   {
     std::lock_guard lock(mutex_);
     completed_.fetch_add(1, std::memory_order_release);
+    is_running_ = false;
+    has_more = !queue_.empty();
   }
+  if (has_more) changed_.notify_one();
   finished_.notify_all();
 }
 
-// Spins first: most work is short, and waking costs microseconds.
+// Spins before sleeping: most work is short, and waking costs microseconds.
 void Stream::Wait(std::uint64_t sequence) {
+  while (!on_worker_thread && !Finished(sequence) && RunNextHere()) {
+  }
   if (SpinFor([&] { return Finished(sequence); })) return;
   std::unique_lock lock(mutex_);
   finished_.wait(lock, [&] { return Finished(sequence); });

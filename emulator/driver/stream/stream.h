@@ -17,8 +17,8 @@
 namespace torpor::emulator {
 
 // A queue of work, run in order on a thread of its own that starts with the first queued work.
-// Short work on an idle stream runs on the submitting thread: waking another thread costs more than
-// a small copy. Thread-safe.
+// Short work on an idle stream runs on the submitting thread, and a thread that waits runs such
+// work as any thread may: waking another thread costs more than a small copy. Thread-safe.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   using Work = std::function<void()>;
@@ -31,6 +31,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   enum class Placement {
     kQueue,         // may take long: never on the submitting thread
+    kForAnyThread,  // as kQueue, but a thread that waits for the stream may run it in its place
     kInlineIfIdle,  // short, or the submitter is going to wait for it anyway
     kWait,          // does nothing but wait: what entered the issue queue behind it waits too
   };
@@ -54,6 +55,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool Idle() const { return Finished(submitted()); }
   // Waits until less than `depth` pieces of work are unfinished.
   void WaitForRoom(std::uint64_t depth);
+  // Runs work kForAnyThread meanwhile, if the calling thread belongs to no stream.
   void Wait(std::uint64_t sequence);
   void WaitIdle() { Wait(submitted()); }
   // Returns false if the stream is not idle by `deadline`.
@@ -85,10 +87,14 @@ class Stream : public std::enable_shared_from_this<Stream> {
     TimePoint submitted;
     std::uint64_t turn = 0;    // in the issue queue
     bool holds_queue = false;  // until the work has ended
+    bool is_for_any = false;   // Placement::kForAnyThread
   };
 
   void StartThreadLocked();
   void RunThread();
+  bool RunNextHere();
+  Item TakeLocked();
+  void Run(Item item);
   void RunItem(const Item& item);
   void Complete();
 
@@ -104,11 +110,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::atomic<std::uint64_t> completed_{0};
 
   mutable std::mutex mutex_;          // guards what follows
-  std::condition_variable changed_;   // for the thread
+  std::condition_variable changed_;   // for the stream's thread
   std::condition_variable finished_;  // for those who wait
   std::deque<Item> queue_;
   std::atomic<std::size_t> queued_{0};  // queue_.size(), for spinning
   std::shared_ptr<Capture> capture_;
+  bool is_running_ = false;  // an item of the queue, by whichever thread
   bool started_ = false;
   bool closed_ = false;
 };

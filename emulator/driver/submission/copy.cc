@@ -196,6 +196,13 @@ CUresult Validate(const FillRequest& request) {
              : CUDA_ERROR_INVALID_VALUE;
 }
 
+// A paced copy belongs to its stream's thread, whose place in modelled time it moves.
+Stream::Placement PlacementOf(const CopyRequest& request, const Route& route) {
+  if (route.paced()) return Stream::Placement::kQueue;
+  return request.bytes() <= kInlineBytes ? Stream::Placement::kInlineIfIdle
+                                         : Stream::Placement::kForAnyThread;
+}
+
 CostedCall CostOfCopyCall(const StreamTarget& target) {
   CallCosts& costs = target.context->device().call_costs();
   return {costs, costs.costs().copy_call_us};
@@ -229,10 +236,9 @@ CUresult CopyInStream(const StreamTarget& target, const CopyRequest& request) {
   if (to.pageable || from.pageable) {
     return target.context->Run(target.stream, [&] { return Perform(request, route); });
   }
-  const bool small = request.bytes() <= kInlineBytes && !route.paced();
   target.context->Submit(
       target.stream, [=] { return Asynchronous(Perform(request, route)); },
-      small ? Stream::Placement::kInlineIfIdle : Stream::Placement::kQueue);
+      PlacementOf(request, route));
   return CUDA_SUCCESS;
 }
 

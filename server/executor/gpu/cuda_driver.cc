@@ -76,6 +76,7 @@ absl::StatusOr<CudaDriver> LoadCudaDriver(const std::string& directory) {
       {"cuEventCreate", driver.EventCreate},
       {"cuEventDestroy_v2", driver.EventDestroy},
       {"cuEventRecord", driver.EventRecord},
+      {"cuEventQuery", driver.EventQuery},
       {"cuEventSynchronize", driver.EventSynchronize},
       {"cuEventElapsedTime_v2", driver.EventElapsedTime},
       {"cuModuleLoadData", driver.ModuleLoadData},

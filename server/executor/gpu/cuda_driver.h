@@ -89,6 +89,7 @@ struct CudaDriver {
   decltype(&::cuEventCreate) EventCreate = nullptr;
   decltype(&::cuEventDestroy_v2) EventDestroy = nullptr;
   decltype(&::cuEventRecord) EventRecord = nullptr;
+  decltype(&::cuEventQuery) EventQuery = nullptr;
   decltype(&::cuEventSynchronize) EventSynchronize = nullptr;
   decltype(&::cuEventElapsedTime_v2) EventElapsedTime = nullptr;
 

@@ -363,6 +363,16 @@ absl::Status DeviceImage::SaveRange(std::uint64_t address, Bytes bytes, CUstream
   return CopyOut(extent, stream);
 }
 
+// Pins the pages as the GPU's copy would: the next swap-in is not to wait for that.
+absl::Status DeviceImage::SaveBytes(std::uint64_t address, std::span<const std::uint8_t> bytes) {
+  const Bytes begin = address - base_;
+  const memory::Extent extent{begin, begin + bytes.size()};
+  if (options_.pinned) TORPOR_RETURN_IF_ERROR(pinned_.Ensure(extent));
+  blocks_.OnUpload(extent);
+  std::memcpy(host_image_.data() + begin, bytes.data(), bytes.size());
+  return absl::OkStatus();
+}
+
 memory::ExtentSet DeviceImage::resident() const {
   ReaderMutexLock lock(&mutex_);
   return resident_;

@@ -57,8 +57,8 @@ struct ImageUse {
 //
 // Swapping, growing and shrinking come from one thread at a time and block, except that a swap-in's
 // copies go on after the call. Meanwhile the thread that executes the session's calls may call
-// `Resolve`, `Contains`, `RefreshAddresses`, `Translate`, `MarkDirty`, `SaveRange`, touches() and
-// NoteUpload; any thread may call `ShareChunk`, `ChunkForCopy` and
+// `Resolve`, `Contains`, `RefreshAddresses`, `Translate`, `MarkDirty`, `SaveRange`, `SaveBytes`,
+// touches() and NoteUpload; any thread may call `ShareChunk`, `ChunkForCopy` and
 // `TranslateForSibling`.
 class DeviceImage {
  public:
@@ -164,6 +164,9 @@ class DeviceImage {
   // Enqueues a copy of [address, address + bytes), just written by the stream, to the host image,
   // so that uploads survive this process.
   absl::Status SaveRange(std::uint64_t address, Bytes bytes, CUstream stream);
+  // Copies `bytes`, which a stream copies to `address` too, to the host image now. No earlier save
+  // and no arrival is under way.
+  absl::Status SaveBytes(std::uint64_t address, std::span<const std::uint8_t> bytes);
 
   // Whether the GPU's addresses differ from the client's. If so, Translate returns the GPU's
   // address of a client's pointer, as of the last RefreshAddresses, or 0 for other numbers; see

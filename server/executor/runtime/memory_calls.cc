@@ -35,7 +35,9 @@ CallStatus MemoryCalls::Upload(const wire::MemcpyHtoD& command) {
   parts_.session_memory.NoteUpload(command.dst, {source, command.bytes});
   CUstream stream = nullptr;
   CUresult result = parts_.streams.Use(command.stream, stream);
+  bool may_copy_now = false;
   if (result == CUDA_SUCCESS) {
+    may_copy_now = saves_.MayCopyNow(command.payload, command.bytes, stream);
     result = driver().MemcpyHtoDAsync(target, source, command.bytes, stream);
   }
   if (result != CUDA_SUCCESS) return ToCallStatus(driver(), result, "copy to the device");
@@ -43,7 +45,9 @@ CallStatus MemoryCalls::Upload(const wire::MemcpyHtoD& command) {
     image().MarkDirty();  // a module's variable, saved with the whole, or pinned memory
     return {};
   }
-  return ToCallStatus(image().SaveRange(command.dst, command.bytes, stream), "saving an upload");
+  return ToCallStatus(may_copy_now ? saves_.CopyNow(command.dst, {source, command.bytes})
+                                   : saves_.Enqueue(command.dst, command.bytes, stream),
+                      "saving an upload");
 }
 
 CallStatus MemoryCalls::MemcpyDtoH(const wire::MemcpyDtoH& command,

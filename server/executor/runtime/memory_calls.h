@@ -6,6 +6,7 @@
 #include "server/executor/runtime/completion_marks.h"
 #include "server/executor/runtime/downloads.h"
 #include "server/executor/runtime/stream_set.h"
+#include "server/executor/runtime/upload_saves.h"
 #include "server/executor/session_memory/session_memory.h"
 
 namespace torpor::executor {
@@ -23,7 +24,7 @@ class MemoryCalls final : public cuda_api::CudartMemoryHandler {
     CompletionMarks& marks;
     Downloads& downloads;
   };
-  explicit MemoryCalls(const Parts& parts) : parts_(parts) {}
+  explicit MemoryCalls(const Parts& parts) : parts_(parts), saves_(parts.device, image()) {}
 
   cuda_api::CallStatus MemcpyHtoD(const wire::MemcpyHtoD& command) override;
   cuda_api::CallStatus MemcpyDtoH(const wire::MemcpyDtoH& command,
@@ -41,6 +42,7 @@ class MemoryCalls final : public cuda_api::CudartMemoryHandler {
   cuda_api::CallStatus Upload(const wire::MemcpyHtoD& command);
 
   const Parts parts_;
+  UploadSaves saves_;
 };
 
 }  // namespace torpor::executor

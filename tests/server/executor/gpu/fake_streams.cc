@@ -66,6 +66,11 @@ struct FakeDriverCalls::Streams {
     fake->Enqueue(stream, {FakeCuda::Work::Kind::kRecord, 0, 0, 0, target->recorded, target});
     return Ok();
   }
+  static CUresult EventQuery(CUevent event) {
+    if (Ok() != CUDA_SUCCESS) return Ok();
+    const auto* target = reinterpret_cast<FakeCuda::Event*>(event);
+    return target->completed >= target->recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  }
   static CUresult EventSync(CUevent) {
     fake->Release();
     return Ok();
@@ -87,6 +92,7 @@ void FakeDriverCalls::AddStreams(CudaDriver& driver) {
   driver.EventCreate = Streams::EventCreate;
   driver.EventDestroy = Streams::EventDestroy;
   driver.EventRecord = Streams::EventRecord;
+  driver.EventQuery = Streams::EventQuery;
   driver.EventSynchronize = Streams::EventSync;
   driver.EventElapsedTime = Streams::Elapsed;
 }
