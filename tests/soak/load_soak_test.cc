@@ -187,7 +187,7 @@ TEST_F(LoadSoak, NothingIsLostAndTheEventLogReplays) {
   WatchedNode::Print("at first", watched_.bare());
   WatchedNode::Print("after the warm-up", warm);
   WatchedNode::Print("in the end", after);
-  WatchedNode::CheckGrowth(warm, after, kFunctions);
+  watched_.CheckGrowth(warm, after, kFunctions);
   CheckAccounts(watched_.admin_socket(), {});
   EXPECT_TRUE(fleet_.EvictAll().ok());
   CheckGpusAreEmpty(watched_.admin_socket());

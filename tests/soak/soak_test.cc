@@ -192,7 +192,7 @@ TEST_F(Soak, EveryAnswerIsRightAndNothingIsLeftBehind) {
   WatchedNode::Print("at first", watched_.bare());
   WatchedNode::Print("after the warm-up", warm);
   WatchedNode::Print("in the end", after);
-  WatchedNode::CheckGrowth(warm, after, kFunctions);
+  watched_.CheckGrowth(warm, after, kFunctions);
   hints_.EvictAll();
   CheckGpusAreEmpty(socket_);
   CheckThatEachGpuCanBeFilled();

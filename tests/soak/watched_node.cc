@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 
+#include "base/units.h"
 #include "tests/e2e/await_status.h"
 #include "tests/e2e/child_process.h"
 #include "tests/soak/accounts.h"
@@ -24,6 +25,7 @@ constexpr Bytes kMaxAnonymousGrowth = 16 * kMiB;
 constexpr int kMaxDescriptorGrowth = 8;
 
 constexpr Bytes kMaxSharedLeft = 1 * kMiB;
+constexpr Bytes kLeastChunk = 2 * kMiB;
 
 constexpr const char* kDaemon = "torpord";
 constexpr const char* kSparedExecutor = "executor 0";
@@ -33,10 +35,26 @@ const ProcessFigures& ReferenceOf(const std::string& process, const WatchedNode:
   return warm.at(process == kDaemon ? kDaemon : kSparedExecutor);
 }
 
-// With its functions gone it has what it had before they came, and its arena.
-bool IsBare(const ProcessFigures& left, const ProcessFigures& bare, Bytes arena) {
-  return left.shared <= bare.shared + kMaxSharedLeft + arena &&
-         left.descriptor_count() <= bare.descriptor_count() + kMaxDescriptorGrowth;
+// The memory that a process may go on mapping: chunks of other GPUs from which images came (an
+// emulated GPU has a descriptor for each), and the arena.
+struct Kept {
+  Bytes peers = 0;
+  Bytes arena = 0;
+
+  int descriptors() const { return static_cast<int>(peers / kLeastChunk); }
+};
+
+Bytes PoolsOf(const v1::NodeStatus& status) {
+  Bytes bytes = 0;
+  for (const v1::GpuStatus& gpu : status.gpus()) bytes += gpu.pool_bytes();
+  return bytes;
+}
+
+// With its functions gone it has what it had before they came, and what it keeps.
+bool IsBare(const ProcessFigures& left, const ProcessFigures& bare, const Kept& kept) {
+  return left.shared <= bare.shared + kMaxSharedLeft + kept.arena + kept.peers &&
+         left.descriptor_count() <=
+             bare.descriptor_count() + kMaxDescriptorGrowth + kept.descriptors();
 }
 
 }  // namespace
@@ -85,13 +103,15 @@ void WatchedNode::Print(const char* when, const Figures& figures) {
   }
 }
 
-void WatchedNode::CheckGrowth(const Figures& warm, const Figures& after, int functions) {
+void WatchedNode::CheckGrowth(const Figures& warm, const Figures& after, int functions) const {
+  const Bytes pools = PoolsOf(Status());
   for (const auto& [process, figures] : after) {
     const ProcessFigures& before = ReferenceOf(process, warm);
+    const Kept kept{.peers = process == kDaemon ? 0 : pools};
     EXPECT_LE(figures.anonymous, before.anonymous + kMaxAnonymousGrowth) << process;
     // Connections to functions that were asked a moment ago are kept.
     EXPECT_LE(figures.descriptor_count(),
-              before.descriptor_count() + kMaxDescriptorGrowth + functions)
+              before.descriptor_count() + kMaxDescriptorGrowth + functions + kept.descriptors())
         << process << " has " << figures.DescriptorText() << "; it had " << before.DescriptorText();
   }
 }
@@ -102,9 +122,12 @@ void WatchedNode::CheckThatFunctionsLeaveNothing(bool is_translating) const {
   });
   CheckGpusAreEmpty(socket_);
   Figures left;
-  const Bytes arena = is_translating ? Status().gpus(0).pool_bytes() : 0;
+  const v1::NodeStatus status = Status();
+  const Kept of_executors{.peers = PoolsOf(status),
+                          .arena = is_translating ? status.gpus(0).pool_bytes() : 0};
   const auto is_bare = [&](const auto& process) {
-    return IsBare(process.second, bare_.at(process.first), process.first == kDaemon ? 0 : arena);
+    return IsBare(process.second, bare_.at(process.first),
+                  process.first == kDaemon ? Kept() : of_executors);
   };
   // Connections to functions are closed a little later.
   WaitForStatus("memory and descriptors of the functions are gone", [&](const auto&) {

@@ -37,7 +37,7 @@ class WatchedNode {
 
   // Nobody has grown since the warm-up, but for connections to so many functions. Executors may
   // have been killed since, but not the one of GPU 0.
-  static void CheckGrowth(const Figures& warm, const Figures& after, int functions);
+  void CheckGrowth(const Figures& warm, const Figures& after, int functions) const;
   // All functions' processes have ended. `is_translating`: executors have arenas mapped, whose
   // pages come into being when they are used.
   void CheckThatFunctionsLeaveNothing(bool is_translating) const;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/status_macros.h"
+#include "memory/swap_planner.h"
 #include "server/executor/gpu/address_reservation.h"
 #include "server/executor/image/mapped_backing.h"
 #include "tests/device_base.h"
@@ -132,7 +133,8 @@ TEST_F(ConcurrentSwapInsTest, ToTwoGpusAreOnTheirWayAtTheSameTime) {
   ASSERT_TRUE(first.Finish().ok() && second.Finish().ok());
 
   const std::vector<const void*> noted = arrivals.noted();
-  ASSERT_EQ(noted.size(), 2 * kImage / kGroup);
+  ASSERT_EQ(noted.size(),
+            2 * memory::GroupBySize(std::vector<memory::Extent>{{0, kImage}}, kGroup).size());
   const auto begins = [&](const Gpu& gpu) { return std::ranges::find(noted, gpu.stream()); };
   const auto ends = [&](const Gpu& gpu) {
     return std::find(noted.rbegin(), noted.rend(), gpu.stream()).base();

@@ -203,10 +203,12 @@ TEST_F(PeerSourceTest, AnImageThatIsNoSourceIsNotCopied) {
   EXPECT_EQ(SwapIn()->from_peer.total(), 0u);
 }
 
-TEST_F(PeerSourceTest, AnOwnerWithoutAChunkGivesThoseBefore) {
+TEST_F(PeerSourceTest, AnOwnerWithoutAChunkGivesTheGroupsBefore) {
   ASSERT_TRUE(owner().Shrink({7 * kChunk, 8 * kChunk}, {}).ok());
   ASSERT_TRUE(SwapIn().ok());
-  EXPECT_EQ(At(7 * kChunk - 1), kOnOwner);
+  // The last group is of three chunks.
+  EXPECT_EQ(At(5 * kChunk - 1), kOnOwner);
+  EXPECT_EQ(At(5 * kChunk), kOnHost);
   EXPECT_EQ(At(7 * kChunk), kOnHost);
 }
 
