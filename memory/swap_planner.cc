@@ -66,6 +66,13 @@ std::vector<SwapGroup> GroupBySize(std::span<const Extent> extents, Bytes group_
   return groups;
 }
 
+std::vector<SwapGroup> GroupAll(std::span<const Extent> extents) {
+  ExtentSet all;
+  for (const Extent& extent : extents) all.Add(extent);
+  if (all.empty()) return {};
+  return {all.extents()};
+}
+
 std::vector<SwapGroup> GroupEach(std::span<const Extent> extents) {
   std::vector<SwapGroup> groups;
   groups.reserve(extents.size());

@@ -31,6 +31,9 @@ inline constexpr Bytes kMaxGrowth = 4;
 // Within a group pieces ascend, and neighbours are joined.
 std::vector<SwapGroup> GroupBySize(std::span<const Extent> extents, Bytes group_bytes);
 
+// Makes one group of all extents, or none of none.
+std::vector<SwapGroup> GroupAll(std::span<const Extent> extents);
+
 // Makes one group per extent.
 std::vector<SwapGroup> GroupEach(std::span<const Extent> extents);
 

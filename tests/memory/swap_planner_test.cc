@@ -70,6 +70,12 @@ TEST(SwapPlanner, LaterGroupsAreLarger) {
   EXPECT_THAT(sizes, ElementsAre(10, 10, 10, 10, 20, 20, 20, 20, 40, 40, 20));
 }
 
+TEST(SwapPlanner, GroupsAllExtentsTogether) {
+  EXPECT_THAT(GroupAll(std::vector<Extent>{{8, 16}, {0, 4}, {4, 8}, {20, 30}}),
+              ElementsAre(ElementsAre(Extent{0, 16}, Extent{20, 30})));
+  EXPECT_THAT(GroupAll({}), IsEmpty());
+}
+
 TEST(SwapPlanner, GroupsEachExtentByItself) {
   EXPECT_THAT(GroupEach(std::vector<Extent>{{8, 16}, {0, 8}, {4, 4}}),
               ElementsAre(ElementsAre(Extent{8, 16}), ElementsAre(Extent{0, 8})));

@@ -13,7 +13,7 @@ names=("${@:2}")
 results=bench/results
 mkdir -p "$results"
 on_presets=(swap_in_benchmark@h200-8gpu swap_contention_benchmark@h200-8gpu)
-preset_time_scale=100
+preset_time_scale=200
 if [ "${#names[@]}" -eq 0 ]; then
   for program in "$build"/bench/*; do
     [ -f "$program" ] && [ -x "$program" ] && names+=("$(basename "$program")")

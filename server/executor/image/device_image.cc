@@ -14,6 +14,53 @@
 #include "server/executor/image/address_scan.h"
 
 namespace torpor::executor {
+namespace {
+
+// Plans the groups of the missing allocations.
+std::vector<memory::SwapGroup> GroupsOf(const std::vector<memory::SwapAllocation>& live,
+                                        const memory::ExtentSet& resident_before,
+                                        const SwapOptions& options) {
+  std::vector<memory::Extent> absent;
+  for (const memory::SwapAllocation& allocation : live) {
+    for (const memory::Extent& gap : resident_before.Gaps(allocation.extent)) absent.push_back(gap);
+  }
+  switch (options.pipeline) {
+    case SwapPipeline::kNone:
+      return memory::GroupAll(absent);
+    case SwapPipeline::kParameter:
+      return memory::GroupEach(absent);
+    case SwapPipeline::kGroup:
+      break;
+  }
+  return memory::GroupBySize(absent, options.group_bytes);
+}
+
+// Returns the chunks with written bytes, in the order of arrival.
+std::vector<std::uint64_t> WrittenChunks(const std::vector<memory::SwapGroup>& groups,
+                                         const ImageBlocks& blocks, Bytes chunk_bytes) {
+  std::vector<std::uint64_t> chunks;
+  absl::flat_hash_set<std::uint64_t> known;
+  const auto add = [&](memory::Extent extent) {
+    for (Bytes i = extent.begin / chunk_bytes; i * chunk_bytes < extent.end; ++i) {
+      if (known.insert(i).second) chunks.push_back(i);
+    }
+  };
+  for (const memory::SwapGroup& group : groups) {
+    for (const memory::Extent& piece : group) {
+      for (const memory::Extent& written : blocks.Written(piece)) add(written);
+    }
+  }
+  return chunks;
+}
+
+absl::Status CheckInside(memory::Extent extent, Bytes bytes) {
+  if (extent.begin < extent.end && extent.end <= bytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("extent [", extent.begin, ", ", extent.end,
+                                                 ") is not inside the session's ", bytes,
+                                                 " bytes of addresses"));
+}
+
+}  // namespace
 
 DeviceImage::DeviceImage(const Device& device, std::unique_ptr<ImageBacking> backing,
                          BlockHasher& hasher, std::uint64_t base, Bytes bytes, ImageFiles files,
@@ -50,7 +97,7 @@ absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapA
     holds_addresses |= allocation.holds_addresses;
   }
   const memory::ExtentSet resident_before = resident();
-  const std::vector<memory::SwapGroup> groups = GroupsOf(live, resident_before);
+  const std::vector<memory::SwapGroup> groups = GroupsOf(live, resident_before, options_);
   std::vector<memory::Extent> in_place = allocations;
   std::ranges::sort(in_place, {}, &memory::Extent::begin);
   TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::Extent> fresh, backing_->Back(in_place));
@@ -85,51 +132,15 @@ absl::Status DeviceImage::ForgetStale() {
   return absl::OkStatus();
 }
 
-std::vector<memory::SwapGroup> DeviceImage::GroupsOf(
-    const std::vector<memory::SwapAllocation>& live,
-    const memory::ExtentSet& resident_before) const {
-  std::vector<memory::Extent> absent;
-  for (const memory::SwapAllocation& allocation : live) {
-    for (const memory::Extent& gap : resident_before.Gaps(allocation.extent)) absent.push_back(gap);
-  }
-  switch (options_.pipeline) {
-    case SwapPipeline::kNone:
-      return memory::GroupBySize(absent, bytes_);
-    case SwapPipeline::kParameter:
-      return memory::GroupEach(absent);
-    case SwapPipeline::kGroup:
-      break;
-  }
-  return memory::GroupBySize(absent, options_.group_bytes);
-}
-
 absl::Status DeviceImage::ReleaseSource() {
   absl::Status arrived = arrival_.Wait();
   source_.reset();
   return arrived;
 }
 
-std::vector<std::uint64_t> DeviceImage::WrittenChunks(
-    const std::vector<memory::SwapGroup>& groups) const {
-  const Bytes chunk_bytes = backing_->chunk_bytes();
-  std::vector<std::uint64_t> chunks;
-  absl::flat_hash_set<std::uint64_t> known;
-  const auto add = [&](memory::Extent extent) {
-    for (Bytes i = extent.begin / chunk_bytes; i * chunk_bytes < extent.end; ++i) {
-      if (known.insert(i).second) chunks.push_back(i);
-    }
-  };
-  for (const memory::SwapGroup& group : groups) {
-    for (const memory::Extent& piece : group) {
-      for (const memory::Extent& written : blocks_.Written(piece)) add(written);
-    }
-  }
-  return chunks;
-}
-
 void DeviceImage::OpenSource(std::unique_ptr<PeerCopy> copy,
                              const std::vector<memory::SwapGroup>& groups) {
-  std::vector<std::uint64_t> chunks = WrittenChunks(groups);
+  std::vector<std::uint64_t> chunks = WrittenChunks(groups, blocks_, backing_->chunk_bytes());
   if (chunks.empty()) return;
   source_ =
       std::make_unique<PeerSource>(std::move(copy), std::move(chunks), backing_->chunk_bytes());
@@ -300,7 +311,7 @@ absl::StatusOr<CUmemGenericAllocationHandle> DeviceImage::ChunkForCopy(std::uint
 
 absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet& live) {
   removals_.fetch_add(1, std::memory_order_relaxed);
-  TORPOR_RETURN_IF_ERROR(CheckInside(extent));
+  TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes_));
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   touches_.Remove(extent);
   {
@@ -311,7 +322,7 @@ absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet&
 }
 
 absl::Status DeviceImage::ReleaseHost(memory::Extent extent) {
-  TORPOR_RETURN_IF_ERROR(CheckInside(extent));
+  TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes_));
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   return pinned_.UnregisterOverlapping(extent);
 }
@@ -385,20 +396,13 @@ ImageUse DeviceImage::use() const {
 }
 
 absl::Status DeviceImage::MapHostPart(memory::Extent extent) {
-  TORPOR_RETURN_IF_ERROR(CheckInside(extent));
+  TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes_));
   TORPOR_RETURN_IF_ERROR(host_image_.Ensure(extent));
   TORPOR_RETURN_IF_ERROR(blocks_.MapStates(extent));
   own_begin_ = std::min<Bytes>(own_begin_, extent.begin);
   // A pointer may point behind the last byte, and a little further.
   own_end_ = std::max<Bytes>(own_end_, extent.end + memory::RangeAllocator::kGuard);
   return absl::OkStatus();
-}
-
-absl::Status DeviceImage::CheckInside(memory::Extent extent) const {
-  if (extent.begin < extent.end && extent.end <= bytes_) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("extent [", extent.begin, ", ", extent.end,
-                                                 ") is not inside the session's ", bytes_,
-                                                 " bytes of addresses"));
 }
 
 absl::Status DeviceImage::ClearOutside(const std::vector<memory::Extent>& extents,

@@ -200,7 +200,6 @@ class DeviceImage {
   CUdeviceptr TranslateBy(const AddressTable& table, std::uint64_t address) const {
     return address - base_ < bytes_ ? table.Translate(address - base_) : 0;
   }
-  absl::Status CheckInside(memory::Extent extent) const;
   // Prepares the host's side for an allocation, which makes the extent the session's.
   absl::Status MapHostPart(memory::Extent extent);
   // Zeroes the extents except for `keep`: chunks may hold another function's bytes.
@@ -208,9 +207,6 @@ class DeviceImage {
                             const memory::ExtentSet& keep, CUstream stream);
   // Gives back `fresh` after an error, newly backed in vain.
   void Undo(const std::vector<memory::Extent>& fresh);
-  // Plans groups of the missing allocations.
-  std::vector<memory::SwapGroup> GroupsOf(const std::vector<memory::SwapAllocation>& live,
-                                          const memory::ExtentSet& resident_before) const;
   // Returns the bytes to copy.
   absl::StatusOr<ArrivedBytes> EnqueueArrival(const std::vector<memory::SwapGroup>& groups,
                                               const std::vector<memory::Extent>& fresh,
@@ -221,8 +217,6 @@ class DeviceImage {
   // mapped.
   absl::Status Prepare(memory::Extent piece, const memory::ExtentSet& live,
                        memory::ExtentSet& unprepared);
-  // Returns the chunks with written bytes, in the order of arrival.
-  std::vector<std::uint64_t> WrittenChunks(const std::vector<memory::SwapGroup>& groups) const;
   // Opens source_ for what has been written of the groups.
   void OpenSource(std::unique_ptr<PeerCopy> copy, const std::vector<memory::SwapGroup>& groups);
   // Adds the copied bytes to `arrived`; never-written parts are cleared instead.
