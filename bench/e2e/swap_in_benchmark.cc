@@ -61,6 +61,7 @@ void FromHost(benchmark::State& state, const Layers& layers) {
   std::vector<double> cold;
   std::vector<double> transfer;
   double bytes = 0;
+  warm.reserve(kRuns);
   for (int i = 0; i < kRuns; ++i) warm.push_back(served.Warm());
   for ([[maybe_unused]] auto _ : state) {
     const ServedFunction::ColdRun run = served.Cold();
@@ -150,9 +151,11 @@ void FromPeer(benchmark::State& state, const Layers& layers) {
   Conclude(state, function.account().Read());
 }
 
-template <typename Function>
-void Register(const std::string& name, Function* function, const Layers& layers) {
-  benchmark::RegisterBenchmark((name + "/" + layers.name).c_str(), function, layers)
+using Measurement = void (*)(benchmark::State&, const Layers&);
+
+void Register(const char* name, Measurement measurement, const Layers& layers) {
+  const std::string full = std::string(name) + "/" + layers.name;
+  benchmark::RegisterBenchmark(full.c_str(), measurement, layers)
       ->UseManualTime()
       ->Iterations(kRuns)
       ->Unit(benchmark::kMillisecond);

@@ -43,7 +43,7 @@ absl::Status PinnedMemory::Register(memory::Extent piece) {
 }
 
 absl::Status PinnedMemory::RegisterClaimed(memory::Extent piece) {
-  const absl::Status registered = device_.Status(
+  absl::Status registered = device_.Status(
       device_.driver().MemHostRegister(base_ + piece.begin, piece.bytes(),
                                        CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP),
       "cuMemHostRegister");
@@ -78,7 +78,7 @@ memory::Extent PinnedMemory::Claim(Pieces::const_iterator piece) {
 }
 
 absl::Status PinnedMemory::UnregisterClaimed(memory::Extent piece) {
-  const absl::Status unregistered = device_.Status(
+  absl::Status unregistered = device_.Status(
       device_.driver().MemHostUnregister(base_ + piece.begin), "cuMemHostUnregister");
   MutexLock lock(&mutex_);
   claimed_.Remove(piece);

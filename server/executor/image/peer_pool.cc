@@ -83,6 +83,7 @@ absl::Status PeerPool::Import(const std::map<Number, UniqueFd>& chunks) {
   TORPOR_RETURN_IF_ERROR(mapped);
   AwaitOthers(chunks);
   std::vector<Number> numbers;
+  numbers.reserve(chunks.size());
   for (const auto& [chunk, descriptor] : chunks) numbers.push_back(chunk);
   TORPOR_ASSIGN_OR_RETURN(const bool has_all, Has(numbers));
   // Another thread has failed, and has logged the reason.

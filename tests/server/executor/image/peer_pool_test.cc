@@ -23,14 +23,14 @@ class PeerPoolTest : public testing::Test {
   PeerPoolTest() : chunks_(*owner_->Take(kChunks)) {}
   ~PeerPoolTest() override { owner_->Return(chunks_); }
 
-  std::map<PeerPool::Number, UniqueFd> DescriptorsOf(std::vector<PeerPool::Number> numbers) {
+  std::map<PeerPool::Number, UniqueFd> DescriptorsOf(const std::vector<PeerPool::Number>& numbers) {
     std::map<PeerPool::Number, UniqueFd> descriptors;
     for (const PeerPool::Number i : numbers) {
       descriptors.emplace(i, *ExportMemory(*device_, chunks_[i]));
     }
     return descriptors;
   }
-  bool Has(std::vector<PeerPool::Number> numbers) { return *pool_->Has(numbers); }
+  bool Has(const std::vector<PeerPool::Number>& numbers) { return *pool_->Has(numbers); }
   std::uint8_t& At(PeerPool::Number chunk) {
     return *reinterpret_cast<std::uint8_t*>(pool_->AddressOf(chunk));
   }
@@ -76,8 +76,8 @@ TEST_F(PeerPoolTest, AfterAFailureNothingOfTheChunksIsMapped) {
 }
 
 TEST_F(PeerPoolTest, SwapInsAtOnceImportAChunkOnce) {
-  std::vector<std::map<PeerPool::Number, UniqueFd>> all;
-  for (int i = 0; i < 4; ++i) all.push_back(DescriptorsOf({0, 1, 2, 3, 4, 5}));
+  std::vector<std::map<PeerPool::Number, UniqueFd>> all(4);
+  for (auto& descriptors : all) descriptors = DescriptorsOf({0, 1, 2, 3, 4, 5});
   std::vector<std::thread> threads;
   threads.reserve(all.size());
   for (const auto& descriptors : all) {

@@ -43,9 +43,9 @@ TEST_F(SharedCacheTest, KeysHaveABoundTogether) {
 }
 
 TEST_F(SharedCacheTest, ThreadsWaitForTheSameValue) {
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&] {
+  std::vector<std::thread> threads(4);
+  for (std::thread& thread : threads) {
+    thread = std::thread([&] {
       for (int i = 0; i < 100; ++i) EXPECT_EQ(*Get("a"), 1);
     });
   }
