@@ -7,6 +7,7 @@
 //   of_pcie_time      a swap-in over NVLink, in times of the same image's over PCIe
 #include <benchmark/benchmark.h>
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,19 +29,8 @@ constexpr int kRuns = 7;
 constexpr const char* kFunction = "moved";
 
 struct Layers {
-  const char* name;
   int count;
   int mebibytes;  // of a layer
-};
-
-constexpr Layers kImages[] = {
-    {"like ResNet-152", 120, 2},
-    {"of 1 GiB", 32, 32},
-    {"of 4 GiB", 32, 128},
-};
-constexpr Layers kMoved[] = {
-    {"8 MiB", 4, 2},   {"16 MiB", 8, 2},    {"32 MiB", 16, 2},
-    {"64 MiB", 32, 2}, {"256 MiB", 16, 16}, {"1 GiB", 32, 32},
 };
 
 // Room for the largest image.
@@ -151,26 +141,39 @@ void FromPeer(benchmark::State& state, const Layers& layers) {
   Conclude(state, function.account().Read());
 }
 
-using Measurement = void (*)(benchmark::State&, const Layers&);
+struct Measurement {
+  const char* name;
+  void (*measure)(benchmark::State&, const Layers&);
+  Layers layers;
+  std::size_t gpus;  // at least
+};
 
-void Register(const char* name, Measurement measurement, const Layers& layers) {
-  const std::string full = std::string(name) + "/" + layers.name;
-  benchmark::RegisterBenchmark(full.c_str(), measurement, layers)
-      ->UseManualTime()
-      ->Iterations(kRuns)
-      ->Unit(benchmark::kMillisecond);
-}
+constexpr Measurement kMeasurements[] = {
+    {"FromHost/like ResNet-152", FromHost, {120, 2}, 1},
+    {"FromHost/of 1 GiB", FromHost, {32, 32}, 1},
+    {"FromHost/of 4 GiB", FromHost, {32, 128}, 1},
+    {"FromPeer/8 MiB", FromPeer, {4, 2}, 2},
+    {"FromPeer/16 MiB", FromPeer, {8, 2}, 2},
+    {"FromPeer/32 MiB", FromPeer, {16, 2}, 2},
+    {"FromPeer/64 MiB", FromPeer, {32, 2}, 2},
+    {"FromPeer/256 MiB", FromPeer, {16, 16}, 2},
+    {"FromPeer/1 GiB", FromPeer, {32, 32}, 2},
+};
 
-void RegisterAll() {
-  for (const Layers& image : kImages) Register("FromHost", FromHost, image);
-  if (ModelledNode().gpus.size() < 2) return;
-  for (const Layers& image : kMoved) Register("FromPeer", FromPeer, image);
+void Register() {
+  for (const Measurement& measurement : kMeasurements) {
+    if (ModelledNode().gpus.size() < measurement.gpus) continue;
+    benchmark::RegisterBenchmark(measurement.name, measurement.measure, measurement.layers)
+        ->UseManualTime()
+        ->Iterations(kRuns)
+        ->Unit(benchmark::kMillisecond);
+  }
 }
 
 }  // namespace
 }  // namespace torpor::bench
 
 int main(int argc, char** argv) {
-  torpor::bench::RegisterAll();
+  torpor::bench::Register();
   return torpor::bench::RunBenchmarks(argc, argv);
 }

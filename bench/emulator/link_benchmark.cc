@@ -34,7 +34,7 @@ std::vector<std::unique_ptr<CopyingProcess>> StartProcesses(const std::vector<Co
 
 // Copies as long as the benchmark runs; gives the gigabytes of a round.
 double CopyAll(benchmark::State& state, const std::vector<std::unique_ptr<CopyingProcess>>& all) {
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores)
     for (const auto& process : all) process->StartCopy();
     for (const auto& process : all) process->AwaitCopy();
   }

@@ -139,26 +139,16 @@ void SwapIn(benchmark::State& state, Way way) {
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes));
 }
 
-void Register() {
-  const std::pair<const char*, Way> ways[] = {
-      {"Host", Way::kHost}, {"PeerFirst", Way::kPeerFirst}, {"PeerAgain", Way::kPeerAgain}};
-  for (const auto& [name, way] : ways) {
-    benchmark::RegisterBenchmark((std::string("SwapIn/") + name).c_str(), SwapIn, way)
-        ->ArgName("MiB")
-        ->Arg(16)
-        ->Arg(32)
-        ->Arg(64)
-        ->Arg(256)
-        ->UseManualTime()
-        ->Iterations(7)
-        ->Unit(benchmark::kMillisecond);
-  }
+void Configure(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgName("MiB")->Arg(16)->Arg(32)->Arg(64)->Arg(256);
+  benchmark->UseManualTime()->Iterations(7)->Unit(benchmark::kMillisecond);
 }
+
+BENCHMARK_CAPTURE(SwapIn, Host, Way::kHost)->Apply(Configure);
+BENCHMARK_CAPTURE(SwapIn, PeerFirst, Way::kPeerFirst)->Apply(Configure);
+BENCHMARK_CAPTURE(SwapIn, PeerAgain, Way::kPeerAgain)->Apply(Configure);
 
 }  // namespace
 }  // namespace torpor::executor
 
-int main(int argc, char** argv) {
-  torpor::executor::Register();
-  return torpor::bench::RunBenchmarks(argc, argv);
-}
+int main(int argc, char** argv) { return torpor::bench::RunBenchmarks(argc, argv); }
