@@ -30,6 +30,13 @@ class BlockStates {
  public:
   static constexpr Bytes kBytesPerBlock = sizeof(std::uint64_t);
 
+  // Returns where the states of the extent's blocks lie in an array of states; `extent` is not
+  // empty.
+  static constexpr Extent StatesOf(Extent extent, Bytes block_bytes) {
+    return {extent.begin / block_bytes * kBytesPerBlock,
+            ((extent.end - 1) / block_bytes + 1) * kBytesPerBlock};
+  }
+
   // `words` has one word per block of `block_bytes`, from the image's begin on, and must outlive
   // this object.
   BlockStates(std::span<std::uint64_t> words, Bytes block_bytes);

@@ -5,20 +5,22 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/uuid.h"
 #include "server/executor/executor.h"
 #include "server/executor/gpu/address_probe.h"
 #include "server/executor/gpu/device_list.h"
 #include "server/log/structured_log.h"
 #include "server/settings/executor_settings.h"
+#include "server/settings/node_addresses.h"
 #include "server/version/version.h"
 
 namespace {
@@ -68,14 +70,13 @@ void AddOptions(CLI::App& app, CommandLine& line) {
                "Print the GPUs as one JSON object {\"devices\": [{index, name, uuid, "
                "total_bytes}]} and exit");
   app.add_option("--probe-addresses", line.probe_addresses,
-                 "Try which of the addresses the driver reserves on all of the GPUs, as in "
-                 "{\"gpus\": [0], \"candidates\": [{\"device_base\": ..., ...}]}; print {found, "
-                 "why} with the first candidate's index and exit")
+                 "Try which addresses the driver reserves on all of the GPUs, as torpord asks: "
+                 "{\"gpus\": [0], \"base\": ADDRESS, \"bytes\": N}; print {found, why} with the "
+                 "index of torpord's first candidate that it reserves, and exit")
       ->type_name("JSON");
   app.add_option("--cuda-library-dir", line.cuda_library_dir,
                  "For --list-devices and --probe-addresses: folder of libcuda.so.1; empty: where "
-                 "the dynamic linker "
-                 "finds it")
+                 "the dynamic linker finds it")
       ->type_name("DIR");
   app.add_option("--settings", line.settings, "Settings of the executor to start")
       ->type_name("JSON");
@@ -108,33 +109,22 @@ int ListDevices(const std::string& cuda_library_dir) {
   return static_cast<int>(ExitStatus::kShutdown);
 }
 
-// Reads the document of --probe-addresses.
-absl::Status ReadProbe(const std::string& text, std::vector<int>& gpus,
-                       std::vector<NodeAddresses>& candidates) {
-  const auto probe = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!probe.is_object() || !probe.contains("gpus") || !probe.contains("candidates")) {
-    return absl::InvalidArgumentError("--probe-addresses: expected {gpus, candidates}");
-  }
-  gpus = probe["gpus"].get<std::vector<int>>();
-  for (const nlohmann::json& candidate : probe["candidates"]) {
-    candidates.push_back({.device_base = candidate.at("device_base").get<std::uint64_t>(),
-                          .device_bytes = candidate.at("device_bytes").get<torpor::Bytes>(),
-                          .host_base = candidate.at("host_base").get<std::uint64_t>(),
-                          .host_bytes = candidate.at("host_bytes").get<torpor::Bytes>()});
-  }
-  return absl::OkStatus();
-}
-
 int ProbeAddresses(const CommandLine& line) {
   std::vector<int> gpus;
   std::vector<NodeAddresses> candidates;
-  if (const absl::Status status = ReadProbe(line.probe_addresses, gpus, candidates); !status.ok()) {
-    return Fail(status, ExitStatus::kUsage);
+  try {
+    const auto request = nlohmann::json::parse(line.probe_addresses);
+    gpus = request.at("gpus").get<std::vector<int>>();
+    candidates = torpor::server::AddressCandidates(request.at("base").get<std::uint64_t>(),
+                                                   request.at("bytes").get<torpor::Bytes>());
+  } catch (const nlohmann::json::exception& error) {
+    return Fail(absl::InvalidArgumentError(absl::StrCat("--probe-addresses: ", error.what())),
+                ExitStatus::kUsage);
   }
   const auto probe = torpor::executor::ProbeAddresses(line.cuda_library_dir, gpus, candidates);
   if (!probe.ok()) return Fail(probe.status());
   nlohmann::json found;
-  if (probe->found) found = std::ranges::find(candidates, *probe->found) - candidates.begin();
+  if (probe->found) found = *probe->found;
   std::puts(nlohmann::json{{"found", found}, {"why", probe->why}}.dump().c_str());
   return static_cast<int>(ExitStatus::kShutdown);
 }

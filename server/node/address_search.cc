@@ -22,23 +22,16 @@ struct Found {
   std::string why;  // none
 };
 
-std::string ProbeDocument(const std::vector<GpuIndex>& gpus,
-                          const std::vector<NodeAddresses>& candidates) {
-  nlohmann::json document = {{"gpus", nlohmann::json::array()},
-                             {"candidates", nlohmann::json::array()}};
+std::string ProbeDocument(const std::vector<GpuIndex>& gpus, const AddressConfig& addresses) {
+  nlohmann::json document = {
+      {"gpus", nlohmann::json::array()}, {"base", addresses.base}, {"bytes", addresses.space}};
   for (const GpuIndex gpu : gpus) document["gpus"].push_back(gpu.value);
-  for (const NodeAddresses& candidate : candidates) {
-    document["candidates"].push_back({{"device_base", candidate.device_base},
-                                      {"device_bytes", candidate.device_bytes},
-                                      {"host_base", candidate.host_base},
-                                      {"host_bytes", candidate.host_bytes}});
-  }
   return document.dump();
 }
 
 absl::StatusOr<Found> Probe(ProcessCommand command, const std::vector<GpuIndex>& gpus,
-                            const std::vector<NodeAddresses>& candidates) {
-  command.arguments.push_back("--probe-addresses=" + ProbeDocument(gpus, candidates));
+                            const AddressConfig& addresses) {
+  command.arguments.push_back("--probe-addresses=" + ProbeDocument(gpus, addresses));
   TORPOR_ASSIGN_OR_RETURN(const std::string output, RunForOutput(command, kProbeTimeout));
   const auto answer = nlohmann::json::parse(output, nullptr, /*allow_exceptions=*/false);
   if (!answer.is_object() || !answer.contains("found") || !answer.contains("why")) {
@@ -74,7 +67,7 @@ absl::Status SettleAddresses(ProcessCommand probe, const std::vector<GpuIndex>& 
   }
   config.addresses.found = candidates.front();
   if (config.device.address_mode != AddressMode::kMap) return absl::OkStatus();
-  TORPOR_ASSIGN_OR_RETURN(const Found found, Probe(std::move(probe), gpus, candidates));
+  TORPOR_ASSIGN_OR_RETURN(const Found found, Probe(std::move(probe), gpus, config.addresses));
   if (!found.candidate || *found.candidate >= candidates.size()) {
     FallBack(found.why, config);
     return absl::OkStatus();

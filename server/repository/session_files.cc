@@ -19,6 +19,8 @@
 namespace torpor::server {
 namespace {
 
+using memory::BlockStates;
+
 constexpr Bytes kStatBlockBytes = 512;  // the unit of st_blocks, whatever the page size
 constexpr Bytes kPageBytes = 4 * kKiB;
 
@@ -29,10 +31,8 @@ absl::StatusOr<std::unique_ptr<SessionFiles>> SessionFiles::Create(const Sizes& 
   TORPOR_ASSIGN_OR_RETURN(memory->image_, CreateFile("torpor-image", sizes.image));
   TORPOR_ASSIGN_OR_RETURN(memory->host_arena_, CreateFile("torpor-host", sizes.host_arena));
   TORPOR_ASSIGN_OR_RETURN(memory->window_, CreateFile("torpor-window", sizes.window));
-  const Bytes blocks = sizes.image / wire::kImageBlockBytes;
-  TORPOR_ASSIGN_OR_RETURN(
-      memory->block_states_,
-      CreateFile("torpor-blocks", blocks * memory::BlockStates::kBytesPerBlock));
+  const memory::Extent states = BlockStates::StatesOf({0, sizes.image}, wire::kImageBlockBytes);
+  TORPOR_ASSIGN_OR_RETURN(memory->block_states_, CreateFile("torpor-blocks", states.end));
   return memory;
 }
 
@@ -67,19 +67,18 @@ Bytes SessionFiles::size(wire::SharedMemory what) const { return file(what).byte
 absl::Status SessionFiles::NoteZeros(wire::SharedMemory what, Bytes offset, Bytes bytes) const {
   if (what != wire::SharedMemory::kImage || bytes == 0) return absl::OkStatus();
   // A map of all states would take gigabytes of addresses a session.
-  constexpr Bytes kBytesPerPage =
-      kPageBytes / memory::BlockStates::kBytesPerBlock * wire::kImageBlockBytes;
-  const Bytes begin = RoundDown(offset, kBytesPerPage);
-  const Bytes blocks =
-      RoundUp(offset + bytes - begin, wire::kImageBlockBytes) / wire::kImageBlockBytes;
-  const Bytes size = blocks * memory::BlockStates::kBytesPerBlock;
-  void* const words = mmap(
-      nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, block_states_.fd.get(),
-      static_cast<off_t>(begin / wire::kImageBlockBytes * memory::BlockStates::kBytesPerBlock));
+  constexpr Bytes kImageBytesPerPage =
+      kPageBytes / BlockStates::kBytesPerBlock * wire::kImageBlockBytes;
+  const Bytes begin = RoundDown(offset, kImageBytesPerPage);
+  const memory::Extent states =
+      BlockStates::StatesOf({begin, offset + bytes}, wire::kImageBlockBytes);
+  void* const words = mmap(nullptr, states.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
+                           block_states_.fd.get(), static_cast<off_t>(states.begin));
   if (words == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot map the states of blocks");
-  memory::BlockStates({static_cast<std::uint64_t*>(words), blocks}, wire::kImageBlockBytes)
+  BlockStates({static_cast<std::uint64_t*>(words), states.bytes() / BlockStates::kBytesPerBlock},
+              wire::kImageBlockBytes)
       .Reset({offset - begin, offset + bytes - begin});
-  munmap(words, size);
+  munmap(words, states.bytes());
   return absl::OkStatus();
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "memory/block_states.h"
+#include "proto/wire/descriptor_socket.h"
 #include "server/settings/value_kinds.h"
 
 namespace torpor::server {
@@ -15,7 +17,6 @@ constexpr std::uint64_t kLowEnd = 0x80'0000'0000;
 // Begins to try after the configured one, where drivers and allocators rarely place anything.
 constexpr std::array<std::uint64_t, 4> kOtherBases = {0x2000'0000'0000, 0x3000'0000'0000,
                                                       0x1000'0000'0000, 0x0800'0000'0000};
-constexpr Bytes kMinImageBlock = 64 * kKiB;
 constexpr Bytes kPage = 4 * kKiB;
 
 constexpr NodeAddresses At(std::uint64_t base, Bytes bytes) {
@@ -28,18 +29,20 @@ bool Fits(std::uint64_t base, Bytes bytes) { return base < kEnd && bytes <= (kEn
 }  // namespace
 
 Bytes DeviceSegmentBytes(Bytes chunk_bytes) {
-  // A word for each block.
-  constexpr Bytes kImageBytesPerStatePage = kPage / sizeof(std::uint64_t) * kMinImageBlock;
+  constexpr Bytes kImageBytesPerStatePage =
+      kPage / memory::BlockStates::kBytesPerBlock * wire::kImageBlockBytes;
   Bytes unit = chunk_bytes;
   while (unit % kImageBytesPerStatePage != 0) unit *= 2;
   return RoundUp(kGiB, unit);
 }
 
 std::vector<NodeAddresses> AddressCandidates(std::uint64_t base, Bytes bytes) {
-  if (base < kLowEnd) {
-    return {At(base, std::min(bytes, RoundDown((kLowEnd - base) / 2, kGiB)))};
-  }
   std::vector<NodeAddresses> candidates;
+  if (base < kLowEnd) {
+    const Bytes size = std::min(bytes, RoundDown((kLowEnd - base) / 2, kGiB));
+    if (size > 0) candidates.push_back(At(base, size));
+    return candidates;
+  }
   const auto add = [&candidates](std::uint64_t at, Bytes size) {
     if (!Fits(at, size)) return;
     if (std::ranges::find(candidates, At(at, size)) == candidates.end()) {
@@ -50,8 +53,6 @@ std::vector<NodeAddresses> AddressCandidates(std::uint64_t base, Bytes bytes) {
     add(base, size);
     for (const std::uint64_t other : kOtherBases) add(other, size);
   }
-  if (candidates.empty())
-    add(base, RoundDown(std::min(bytes, (kEnd - std::min(base, kEnd)) / 2), kGiB));
   return candidates;
 }
 

@@ -29,9 +29,9 @@ inline constexpr Bytes kHostSegmentBytes = 64 * kMiB;
 
 // Returns the layouts to try, the best first: `bytes` of GPU addresses from `base` on, then the
 // same elsewhere, then half as much, and so on to kMinNodeAddresses. All lie below the addresses
-// of programs, heaps and libraries on x86-64 Linux. Has at least one layout, unless `base` lies
-// above that end. A `base` that ThreadSanitizer leaves to programs gives one layout, as large as
-// fits.
+// of programs, heaps and libraries on x86-64 Linux. Empty only if `bytes` is less than
+// kMinNodeAddresses. A `base` that ThreadSanitizer leaves to programs gives one layout at most, as
+// large as fits.
 std::vector<NodeAddresses> AddressCandidates(std::uint64_t base, Bytes bytes);
 
 // The table of NodeAddresses, which executors get from torpord, in the order of help.

@@ -33,10 +33,11 @@ absl::StatusOr<AddressProbe> ProbeAddresses(const std::string& cuda_library_dir,
     TORPOR_ASSIGN_OR_RETURN(devices.emplace_back(), Device::Open(driver, gpu));
   }
   AddressProbe probe;
-  for (const server::NodeAddresses& candidate : candidates) {
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const server::NodeAddresses& candidate = candidates[i];
     const absl::Status status = Try(devices, candidate);
     if (status.ok()) {
-      probe.found = candidate;
+      probe.found = i;
       return probe;
     }
     probe.why = absl::StrFormat("%d GiB at %#x: %s", candidate.device_bytes / kGiB,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,8 +12,8 @@ namespace torpor::executor {
 
 // What the driver says to the addresses that a node wants.
 struct AddressProbe {
-  std::optional<server::NodeAddresses> found;
-  std::string why;  // not found: what the driver said to the last try
+  std::optional<std::size_t> found;  // index of the first candidate that the driver reserves
+  std::string why;                   // none found: what the driver said to the last try
 };
 
 // Tries the candidates in order, with a context on each of `gpus`, until the driver reserves one.

@@ -38,10 +38,16 @@ TEST(NodeAddresses, WhatThreadSanitizerLeavesGivesOneChoice) {
   EXPECT_LE(candidates[0].host_base + candidates[0].host_bytes, 0x80'0000'0000u);
 }
 
-TEST(NodeAddresses, NothingIsTriedAboveTheEnd) {
-  for (const NodeAddresses& candidate : AddressCandidates(0x7000'0000'0000, 16 * kTiB)) {
+TEST(NodeAddresses, ABaseAboveTheEndLeavesTheOthers) {
+  const auto candidates = AddressCandidates(0x7000'0000'0000, 16 * kTiB);
+  EXPECT_FALSE(candidates.empty());
+  for (const NodeAddresses& candidate : candidates) {
     EXPECT_LT(candidate.device_base, 0x5400'0000'0000u);
   }
+}
+
+TEST(NodeAddresses, ABaseWithoutRoomGivesNone) {
+  EXPECT_TRUE(AddressCandidates(0x80'0000'0000 - kGiB, 16 * kTiB).empty());
 }
 
 // Executors map the states of a segment's blocks, 8 bytes for 64 KiB, by themselves.
