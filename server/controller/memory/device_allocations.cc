@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "server/controller/memory/file_pages.h"
 #include "server/controller/memory/memory_limits.h"
 #include "server/controller/memory/memory_reply.h"
@@ -62,21 +62,12 @@ void DeviceAllocations::MallocNow(const SessionPtr& session, const wire::Malloc&
   if (!reason.empty()) return refuse(reason);
   memory::RangeAllocator& device = *session->memory.device;
   const Bytes before = device.occupied_bytes();
-  const absl::StatusOr<memory::Block> block = TakeAddresses(*session, call.bytes);
+  const absl::StatusOr<memory::Block> block = segments_.AllocateDevice(*session, call.bytes);
   if (!block.ok()) return refuse(std::string(block.status().message()));
   const Bytes chunks = device.occupied_bytes() - before;
   const Allocation allocation = {session, call.request_id, *block, finish};
   if (chunks == 0) return Grow(allocation);
   AskToGrow(allocation, chunks);
-}
-
-absl::StatusOr<memory::Block> DeviceAllocations::TakeAddresses(ClientSession& session,
-                                                               Bytes bytes) {
-  memory::RangeAllocator& device = *session.memory.device;
-  if (const auto block = device.Allocate(bytes)) return *block;
-  TORPOR_RETURN_IF_ERROR(segments_.GrowDevice(session, bytes));
-  if (const auto block = device.Allocate(bytes)) return *block;
-  return absl::InternalError(absl::StrCat("new addresses have no room for ", bytes, " bytes"));
 }
 
 void DeviceAllocations::AskToGrow(const Allocation& what, Bytes chunks) {

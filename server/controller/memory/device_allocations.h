@@ -5,7 +5,6 @@
 #include <map>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "scheduler/events.h"
 #include "server/controller/images/peer_access.h"
 #include "server/controller/memory/memory_limits.h"
@@ -54,8 +53,6 @@ class DeviceAllocations {
 
   void MallocNow(const SessionPtr& session, const wire::Malloc& call,
                  const StepQueue::Finish& finish);
-  // Returns a piece of the session's addresses, which grow if necessary.
-  absl::StatusOr<memory::Block> TakeAddresses(ClientSession& session, Bytes bytes);
   // Returns why the session cannot have `bytes` more, empty if it can.
   std::string ReasonToRefuse(const ClientSession& session, Bytes bytes) const;
   void AskToGrow(const Allocation& what, Bytes chunks);

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "server/controller/memory/file_pages.h"
 #include "server/controller/memory/memory_limits.h"
 #include "server/controller/memory/memory_reply.h"
@@ -54,17 +53,13 @@ void HostAllocations::AllocNow(const SessionPtr& session, const wire::HostAlloc&
 }
 
 absl::StatusOr<memory::Block> HostAllocations::TakeAddresses(ClientSession& session, Bytes bytes) {
-  std::optional<memory::RangeAllocator>& host = session.memory.host;
-  if (!host) return absl::FailedPreconditionError("the process's first session has its host arena");
+  if (!session.memory.host)
+    return absl::FailedPreconditionError("the process's first session has its host arena");
   if (bytes == 0 || bytes > kHostArenaBytes || session.memory.host_blocks.size() >= kMaxBlocks) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "no room for ", bytes, " bytes in the session's host arena of ", kHostArenaBytes));
   }
-  const Bytes whole = RoundUp(bytes, kHostAlignment);
-  if (const auto block = host->Allocate(whole)) return *block;
-  TORPOR_RETURN_IF_ERROR(segments_.GrowHost(session, whole));
-  if (const auto block = host->Allocate(whole)) return *block;
-  return absl::InternalError(absl::StrCat("new addresses have no room for ", bytes, " bytes"));
+  return segments_.AllocateHost(session, RoundUp(bytes, kHostAlignment));
 }
 
 void HostAllocations::UndoAlloc(const SessionPtr& session, const wire::HostAlloc& call,

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace torpor::server {
 namespace {
@@ -36,7 +37,7 @@ std::optional<Block> TakeSegments(SessionAddresses& from, const std::vector<Bloc
   return from.Take(needed);
 }
 
-// `limit`: bytes that the session may own.
+// Adds addresses with room for an allocation of `bytes`. `limit`: bytes that the session may own.
 absl::Status Grow(SessionAddresses& from, std::vector<Block>& owned, RangeAllocator& allocator,
                   Bytes bytes, Bytes limit) {
   const Bytes needed = RoundUp(allocator.RoomFor(bytes), from.segment_bytes());
@@ -44,9 +45,8 @@ absl::Status Grow(SessionAddresses& from, std::vector<Block>& owned, RangeAlloca
   if (needed > limit || has > limit - needed) {
     return absl::ResourceExhaustedError(
         absl::StrCat("cannot allocate ", bytes,
-                     " bytes: no piece of the session's addresses has "
-                     "room, and with ",
-                     has, " bytes it has as many as it may (", limit, ")"));
+                     " bytes: no piece of the session's addresses has room, and with ", has,
+                     " bytes it has as many as it may (", limit, ")"));
   }
   const std::optional<Block> block = TakeSegments(from, owned, needed, limit - has);
   if (!block) {
@@ -63,6 +63,14 @@ absl::Status Grow(SessionAddresses& from, std::vector<Block>& owned, RangeAlloca
     owned.push_back(*block);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<Block> Allocate(SessionAddresses& from, std::vector<Block>& owned,
+                               RangeAllocator& allocator, Bytes bytes, Bytes limit) {
+  if (const auto block = allocator.Allocate(bytes)) return *block;
+  TORPOR_RETURN_IF_ERROR(Grow(from, owned, allocator, bytes, limit));
+  if (const auto block = allocator.Allocate(bytes)) return *block;
+  return absl::InternalError(absl::StrCat("new addresses have no room for ", bytes, " bytes"));
 }
 
 void ReleaseAll(SessionAddresses& to, std::vector<Block>& owned) {
@@ -88,17 +96,17 @@ absl::Status SessionSegments::Begin(ClientSession& session, Bytes memory_limit) 
   memory.address_limit = RoundUp(std::max(options_.address_range, room), device_.segment_bytes());
   memory.device.emplace(options_.chunk_bytes, options_.is_apart ? Layout::kApart : Layout::kDense);
   if (session.has_arena()) memory.host.emplace(kHostChunkBytes);
-  return GrowDevice(session, 1);
+  return Grow(device_, memory.device_segments, *memory.device, 1, memory.address_limit);
 }
 
-absl::Status SessionSegments::GrowDevice(ClientSession& session, Bytes bytes) {
+absl::StatusOr<Block> SessionSegments::AllocateDevice(ClientSession& session, Bytes bytes) {
   SessionAllocations& memory = session.memory;
-  return Grow(device_, memory.device_segments, *memory.device, bytes, memory.address_limit);
+  return Allocate(device_, memory.device_segments, *memory.device, bytes, memory.address_limit);
 }
 
-absl::Status SessionSegments::GrowHost(ClientSession& session, Bytes bytes) {
+absl::StatusOr<Block> SessionSegments::AllocateHost(ClientSession& session, Bytes bytes) {
   SessionAllocations& memory = session.memory;
-  return Grow(host_, memory.host_segments, *memory.host, bytes, kHostArenaBytes);
+  return Allocate(host_, memory.host_segments, *memory.host, bytes, kHostArenaBytes);
 }
 
 void SessionSegments::Release(ClientSession& session) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/units.h"
 #include "memory/range_allocator.h"
 #include "server/controller/model/client_session.h"
@@ -29,10 +30,11 @@ class SessionSegments {
   // Gives a new session its first segment, and its allocators. `memory_limit`: bytes of device
   // memory that the client may allocate. ResourceExhausted if no addresses are left.
   absl::Status Begin(ClientSession& session, Bytes memory_limit);
-  // Add addresses with room for an allocation of `bytes`. ResourceExhausted, with a reason for
-  // users, if the session or the node has none left.
-  absl::Status GrowDevice(ClientSession& session, Bytes bytes);
-  absl::Status GrowHost(ClientSession& session, Bytes bytes);
+  // Allocate `bytes` (> 0) of the session's addresses, which grow if these have no room.
+  // ResourceExhausted, with a reason for users, if the session or the node has none left. Host
+  // memory is the primary session's.
+  absl::StatusOr<memory::Block> AllocateDevice(ClientSession& session, Bytes bytes);
+  absl::StatusOr<memory::Block> AllocateHost(ClientSession& session, Bytes bytes);
   // Takes all segments back. No executor and no client uses them any more.
   void Release(ClientSession& session);
 

@@ -25,11 +25,6 @@ class SessionSegmentsTest : public testing::Test {
   static void MakePrimary(ClientSession& session, std::uint64_t id) {
     session.id = session.primary = SessionId{id};
   }
-  // Allocates as DeviceAllocations does. Returns whether there was room.
-  static bool Allocate(SessionSegments& segments, ClientSession& session, Bytes bytes) {
-    if (session.memory.device->Allocate(bytes)) return true;
-    return segments.GrowDevice(session, bytes).ok() && session.memory.device->Allocate(bytes);
-  }
   static Bytes Owned(const ClientSession& session) {
     Bytes bytes = 0;
     for (const memory::Block& block : session.memory.device_segments) bytes += block.bytes;
@@ -46,8 +41,8 @@ TEST_F(SessionSegmentsTest, TenThousandSessionsHaveRoomAndShareNothing) {
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     MakePrimary(sessions[i], i + 1);
     ASSERT_TRUE(segments.Begin(sessions[i], 300 * kMiB).ok()) << i;
-    ASSERT_TRUE(Allocate(segments, sessions[i], 300 * kMiB)) << i;
-    ASSERT_TRUE(segments.GrowHost(sessions[i], kMiB).ok()) << i;
+    ASSERT_TRUE(segments.AllocateDevice(sessions[i], 300 * kMiB).ok()) << i;
+    ASSERT_TRUE(segments.AllocateHost(sessions[i], kMiB).ok()) << i;
     EXPECT_EQ(Owned(sessions[i]), kGiB) << i;
     for (const memory::Block& block : sessions[i].memory.device_segments) {
       EXPECT_TRUE(device.emplace(block.offset, block.end()).second);
@@ -75,7 +70,7 @@ TEST_F(SessionSegmentsTest, GrowsByPiecesUpToTheLimitWhereverOthersAre) {
     ASSERT_TRUE(segments.Begin(grower, 140 * kGiB).ok());
     ASSERT_TRUE(segments.Begin(neighbour, kGiB).ok()) << "in the way";
     for (int piece = 0; piece < 233; ++piece) {
-      ASSERT_TRUE(Allocate(segments, grower, 600 * kMiB)) << piece;
+      ASSERT_TRUE(segments.AllocateDevice(grower, 600 * kMiB).ok()) << piece;
     }
     EXPECT_GT(grower.memory.device_segments.size(), 1u);
     EXPECT_LT(grower.memory.device_segments.size(), 20u);
@@ -87,8 +82,8 @@ TEST_F(SessionSegmentsTest, ALargeAllocationGetsSegmentsSideBySide) {
   ClientSession session;
   MakePrimary(session, 1);
   ASSERT_TRUE(segments.Begin(session, 140 * kGiB).ok());
-  const auto small = session.memory.device->Allocate(kMiB);
-  ASSERT_TRUE(Allocate(segments, session, 139 * kGiB));
+  const auto small = segments.AllocateDevice(session, kMiB);
+  ASSERT_TRUE(segments.AllocateDevice(session, 139 * kGiB).ok());
   EXPECT_EQ(session.memory.device->live_bytes(), 139 * kGiB + kMiB);
   EXPECT_TRUE(session.memory.device->Free(small->offset));
 }
@@ -98,10 +93,10 @@ TEST_F(SessionSegmentsTest, ASessionHasALimit) {
   ClientSession session;
   MakePrimary(session, 1);
   ASSERT_TRUE(segments.Begin(session, kGiB).ok());
-  const absl::Status status = segments.GrowDevice(session, 64 * kGiB);
+  const absl::Status status = segments.AllocateDevice(session, 64 * kGiB).status();
   EXPECT_TRUE(absl::IsResourceExhausted(status));
   EXPECT_NE(std::string(status.message()).find("as many as it may"), std::string::npos) << status;
-  EXPECT_TRUE(segments.GrowDevice(session, 63 * kGiB).ok());
+  EXPECT_TRUE(segments.AllocateDevice(session, 63 * kGiB).ok());
 }
 
 TEST_F(SessionSegmentsTest, TheNodeHasALimitAndSaysHowToRaiseIt) {
