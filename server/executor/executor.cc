@@ -10,7 +10,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
-#include "base/descriptor_limit.h"
 #include "base/status_macros.h"
 #include "server/executor/execution_service.h"
 #include "server/executor/gpu/address_reservation.h"
@@ -246,7 +245,6 @@ class SessionRelay final : public SessionListener {
 
 absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   KeepCompiledCode(settings);
-  RaiseDescriptorLimit();
   TORPOR_ASSIGN_OR_RETURN(const CudaDriver driver, LoadCudaDriver(settings.cuda_library_dir));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, Device::Open(driver, settings.gpu));
   if (const int cpus = RunNearDevice(device->properties().pci_bus_id); cpus > 0) {

@@ -32,7 +32,7 @@ absl::StatusOr<std::unique_ptr<AddressWindow>> AddressWindow::Reserve(Bytes byte
   const std::string message =
       absl::StrCat("cannot keep ", bytes, " bytes of addresses free", where, ": ",
                    std::generic_category().message(error),
-                   "; raise the limit of addresses (ulimit -v)", " or lower address_space");
+                   "; raise the limit of addresses (ulimit -v) or lower address_space");
   return error == EEXIST ? absl::AlreadyExistsError(message)
                          : absl::ResourceExhaustedError(message);
 }

@@ -11,26 +11,25 @@ namespace {
 constexpr std::size_t kBlockWords = 64;
 using Block = std::array<std::uint64_t, kBlockWords>;
 
-bool Holds(const Block& block, std::uint64_t base, Bytes range) {
+bool HoldsAddress(const Block& block, AddressRange range) {
   bool found = false;
-  for (const std::uint64_t word : block) found |= word - base < range;
+  for (const std::uint64_t word : block) found |= word - range.begin < range.bytes;
   return found;
 }
 
 }  // namespace
 
-bool HoldsAddress(std::span<const std::uint8_t> bytes, std::uint64_t address, std::uint64_t base,
-                  Bytes range) {
+bool HoldsAddress(std::span<const std::uint8_t> bytes, std::uint64_t address, AddressRange range) {
   const std::size_t before_first_word = -address % sizeof(std::uint64_t);
   bytes = bytes.subspan(std::min(before_first_word, bytes.size()));
   while (bytes.size() >= sizeof(std::uint64_t)) {
     Block block;
     // Fills the last block with a word outside the range.
-    block.fill(base - 1);
+    block.fill(range.begin - 1);
     const std::size_t taken =
         std::min(bytes.size() / sizeof(std::uint64_t), kBlockWords) * sizeof(std::uint64_t);
     std::memcpy(block.data(), bytes.data(), taken);
-    if (Holds(block, base, range)) return true;
+    if (HoldsAddress(block, range)) return true;
     bytes = bytes.subspan(taken);
   }
   return false;

@@ -76,6 +76,7 @@ DeviceImage::DeviceImage(const Device& device, std::unique_ptr<ImageBacking> bac
       // without live bytes leave the file.
       pinned_(device, host_image_.data(), host_image_.bytes(), backing_->chunk_bytes()),
       blocks_(std::move(files.block_states), *backing_, hasher),
+      own_addresses_(base),
       arrival_(device),
       touches_(arrival_, options.wait),
       addresses_(backing_->Addresses()) {}
@@ -91,11 +92,12 @@ absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapA
   std::vector<memory::Extent> allocations;
   bool holds_addresses = false;
   for (const memory::SwapAllocation& allocation : live) {
-    TORPOR_RETURN_IF_ERROR(MapHostPart(allocation.extent));
+    TORPOR_RETURN_IF_ERROR(CheckInside(allocation.extent, bytes_));
     whole.Add(allocation.extent);
     allocations.push_back(allocation.extent);
     holds_addresses |= allocation.holds_addresses;
   }
+  for (const memory::Extent& extent : whole.extents()) TORPOR_RETURN_IF_ERROR(MapHostPart(extent));
   const memory::ExtentSet resident_before = resident();
   const std::vector<memory::SwapGroup> groups = GroupsOf(live, resident_before, options_);
   std::vector<memory::Extent> in_place = allocations;
@@ -217,10 +219,9 @@ bool DeviceImage::HoldsAddressIn(memory::Extent extent) const {
   // Reading unwritten pages would make the system allocate memory.
   return std::ranges::any_of(blocks_.Written(extent), [this](memory::Extent part) {
     const std::span<const std::uint8_t> bytes(host_image_.data() + part.begin, part.bytes());
-    if (HoldsAddress(bytes, part.begin, base_ + own_begin_, own_end_ - own_begin_)) return true;
+    if (HoldsAddress(bytes, part.begin, own_addresses_.range())) return true;
     // Memory written by kernels may hold the GPU's addresses.
-    const AddressRange gpu = backing_->gpu_addresses();
-    return is_translating_ && HoldsAddress(bytes, part.begin, gpu.begin, gpu.bytes);
+    return is_translating_ && HoldsAddress(bytes, part.begin, backing_->gpu_addresses());
   });
 }
 
@@ -354,8 +355,7 @@ bool DeviceImage::NoteUpload(std::uint64_t address, std::span<const std::uint8_t
   touches_.Upload(extent);
   // Otherwise AddressHolders searches when the image leaves the GPU.
   if (!arrival_.is_pending() && !is_translating_) return false;
-  const bool holds_addresses =
-      HoldsAddress(bytes, address, base_ + own_begin_, own_end_ - own_begin_);
+  const bool holds_addresses = HoldsAddress(bytes, address, own_addresses_.range());
   if (holds_addresses && arrival_.is_pending()) arrival_.NoteAddresses(extent);
   return holds_addresses;
 }
@@ -399,9 +399,8 @@ absl::Status DeviceImage::MapHostPart(memory::Extent extent) {
   TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes_));
   TORPOR_RETURN_IF_ERROR(host_image_.Ensure(extent));
   TORPOR_RETURN_IF_ERROR(blocks_.MapStates(extent));
-  own_begin_ = std::min<Bytes>(own_begin_, extent.begin);
   // A pointer may point behind the last byte, and a little further.
-  own_end_ = std::max<Bytes>(own_end_, extent.end + memory::RangeAllocator::kGuard);
+  own_addresses_.Add({extent.begin, extent.end + memory::RangeAllocator::kGuard});
   return absl::OkStatus();
 }
 

@@ -20,6 +20,7 @@
 #include "server/executor/gpu/device.h"
 #include "server/executor/gpu/pinned_memory.h"
 #include "server/executor/gpu/shared_mapping.h"
+#include "server/executor/image/address_hull.h"
 #include "server/executor/image/address_table.h"
 #include "server/executor/image/image_arrival.h"
 #include "server/executor/image/image_backing.h"
@@ -238,9 +239,7 @@ class DeviceImage {
   const SwapOptions options_;
   PinnedMemory pinned_;
   ImageBlocks blocks_;
-  // Hull of what is the session's: words between may be its addresses. Only grows.
-  std::atomic<Bytes> own_begin_{kAll};
-  std::atomic<Bytes> own_end_{0};
+  AddressHull own_addresses_;
   std::atomic<Bytes> unsaved_from_{kAll};  // begin of possible differences from the host
   std::atomic<std::uint64_t> removals_{0};
   std::atomic<bool> is_exported_{false};

@@ -19,11 +19,8 @@ auto FirstBeyond(Items& items, Bytes offset) {
 
 ImageArrival::~ImageArrival() {
   Wait().IgnoreError();
-  const CudaDriver& driver = device_.driver();
-  for (const std::vector<CUevent>* events : {&events_, &unused_}) {
-    for (const CUevent event : *events) driver.EventDestroy(event);
-  }
-  if (stream() != nullptr) driver.StreamDestroy(stream());
+  for (const CUevent event : events_) event_pool_.Return(event);
+  if (stream() != nullptr) device_.driver().StreamDestroy(stream());
 }
 
 absl::Status ImageArrival::Begin(const std::vector<memory::SwapAllocation>& allocations,
@@ -32,7 +29,7 @@ absl::Status ImageArrival::Begin(const std::vector<memory::SwapAllocation>& allo
     TORPOR_ASSIGN_OR_RETURN(const CUstream made, device_.CreateStream());
     stream_.store(made, std::memory_order_release);
   }
-  unused_.insert(unused_.end(), events_.begin(), events_.end());
+  for (const CUevent event : events_) event_pool_.Return(event);
   events_.clear();
   passed_.clear();
   needed_ = 0;
@@ -54,14 +51,7 @@ absl::Status ImageArrival::Begin(const std::vector<memory::SwapAllocation>& allo
 }
 
 absl::Status ImageArrival::EndStep() {
-  CUevent event = nullptr;
-  if (unused_.empty()) {
-    TORPOR_RETURN_IF_ERROR(device_.Status(
-        device_.driver().EventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate"));
-  } else {
-    event = unused_.back();
-    unused_.pop_back();
-  }
+  TORPOR_ASSIGN_OR_RETURN(const CUevent event, event_pool_.Take());
   events_.push_back(event);
   return device_.Status(device_.driver().EventRecord(event, stream()), "cuEventRecord");
 }

@@ -13,6 +13,7 @@
 #include "memory/swap_history.h"
 #include "memory/swap_planner.h"
 #include "server/executor/gpu/device.h"
+#include "server/executor/gpu/event_pool.h"
 #include "server/executor/image/swap_options.h"
 
 namespace torpor::executor {
@@ -26,7 +27,7 @@ namespace torpor::executor {
 // begin of the session's range.
 class ImageArrival {
  public:
-  explicit ImageArrival(const Device& device) : device_(device) {}
+  explicit ImageArrival(const Device& device) : device_(device), event_pool_(device) {}
   // Waits for the copies under way.
   ~ImageArrival();
   ImageArrival(const ImageArrival&) = delete;
@@ -89,8 +90,8 @@ class ImageArrival {
 
   const Device& device_;
   std::atomic<CUstream> stream_{nullptr};
+  EventPool event_pool_;
   std::vector<CUevent> events_;          // of this arrival
-  std::vector<CUevent> unused_;          // of earlier arrivals
   std::vector<Piece> pieces_;            // ascending
   std::vector<Piece> prepared_;          // in order of arrival
   std::vector<Allocation> allocations_;  // ascending

@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "memory/extent_set.h"
 #include "memory/placement.h"
+#include "server/executor/gpu/address_range.h"
 #include "server/executor/image/address_table.h"
 #include "server/settings/device_modes.h"
 
@@ -30,11 +31,6 @@ class ChunkOwner {
   // Returns descriptors of the chunks (ascending) that the owner has backed, by chunk.
   virtual absl::StatusOr<std::map<std::uint64_t, UniqueFd>> Fetch(
       const std::vector<std::uint64_t>& chunks) = 0;
-};
-
-struct AddressRange {
-  std::uint64_t begin = 0;
-  Bytes bytes = 0;
 };
 
 // The GPU's memory behind one session's addresses. Extents and offsets are bytes from the begin of

@@ -52,10 +52,7 @@ ImageBlocks::ImageBlocks(SharedMapping states, const ImageBacking& backing, Bloc
       hasher_(hasher) {}
 
 absl::Status ImageBlocks::MapStates(memory::Extent extent) {
-  return mapping_.Ensure(
-      {extent.begin / wire::kImageBlockBytes * memory::BlockStates::kBytesPerBlock,
-       (extent.end - 1) / wire::kImageBlockBytes * memory::BlockStates::kBytesPerBlock +
-           memory::BlockStates::kBytesPerBlock});
+  return mapping_.Ensure(memory::BlockStates::StatesOf(extent, wire::kImageBlockBytes));
 }
 
 absl::StatusOr<memory::WriteBackPlan> ImageBlocks::PlanWriteBack(const memory::ExtentSet& resident,

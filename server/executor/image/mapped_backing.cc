@@ -169,8 +169,7 @@ absl::Status MappedBacking::GiveBackRun(Index first, Index last) {
 
 absl::StatusOr<std::unique_ptr<ImageBacking>> MappedMemory::Open(SessionId session,
                                                                  std::uint64_t base, Bytes bytes) {
-  const Bytes begin = base - reserved_.begin;
-  if (base < reserved_.begin || begin > reserved_.bytes || bytes > reserved_.bytes - begin) {
+  if (!reserved_.Holds(base, bytes)) {
     return absl::InvalidArgumentError(
         absl::StrFormat("session %d has %d bytes of addresses at %#x; %d are reserved at %#x",
                         session.value, bytes, base, reserved_.bytes, reserved_.begin));

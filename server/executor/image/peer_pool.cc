@@ -104,12 +104,13 @@ std::vector<PeerPool::Number> PeerPool::Claim(const std::map<Number, UniqueFd>& 
 
 absl::Status PeerPool::MapAll(const std::vector<Number>& claimed,
                               const std::map<Number, UniqueFd>& chunks) {
-  std::size_t mapped = 0;
   absl::Status status;
-  for (; mapped < claimed.size() && status.ok(); ++mapped) {
+  std::size_t mapped = 0;
+  while (mapped < claimed.size()) {
     const Number chunk = claimed[mapped];
     status = MapImported(device_, chunks.at(chunk), AddressOf(chunk), what_.chunk_bytes);
     if (!status.ok()) break;
+    ++mapped;
   }
   if (status.ok()) {
     status = ForEachRun(claimed, [this](Number first, Number last) {

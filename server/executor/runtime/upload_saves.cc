@@ -5,8 +5,7 @@
 namespace torpor::executor {
 
 UploadSaves::~UploadSaves() {
-  for (CUevent event : pending_) device_.driver().EventDestroy(event);
-  for (CUevent event : unused_) device_.driver().EventDestroy(event);
+  for (const CUevent event : pending_) events_.Return(event);
 }
 
 // Bytes of a command or of the window are final, whatever else is under way. Pinned memory may be
@@ -30,24 +29,16 @@ absl::Status UploadSaves::Enqueue(std::uint64_t address, Bytes bytes, CUstream s
 // Saves of several streams may end in any order: looks at the oldest first, since all must be done.
 bool UploadSaves::HasPending() {
   while (!pending_.empty() && device_.driver().EventQuery(pending_.front()) == CUDA_SUCCESS) {
-    unused_.push_back(pending_.front());
+    events_.Return(pending_.front());
     pending_.pop_front();
   }
   return !pending_.empty();
 }
 
 absl::Status UploadSaves::NotePending(CUstream stream) {
-  const CudaDriver& driver = device_.driver();
-  CUevent event = nullptr;
-  if (unused_.empty()) {
-    TORPOR_RETURN_IF_ERROR(
-        device_.Status(driver.EventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate"));
-  } else {
-    event = unused_.back();
-    unused_.pop_back();
-  }
+  TORPOR_ASSIGN_OR_RETURN(const CUevent event, events_.Take());
   pending_.push_back(event);
-  return device_.Status(driver.EventRecord(event, stream), "cuEventRecord");
+  return device_.Status(device_.driver().EventRecord(event, stream), "cuEventRecord");
 }
 
 }  // namespace torpor::executor

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <deque>
 #include <span>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "base/units.h"
 #include "proto/cuda_api/cudart_commands.h"
 #include "server/executor/gpu/device.h"
+#include "server/executor/gpu/event_pool.h"
 #include "server/executor/image/device_image.h"
 
 namespace torpor::executor {
@@ -22,7 +22,8 @@ namespace torpor::executor {
 class UploadSaves {
  public:
   // Both must outlive this.
-  UploadSaves(const Device& device, DeviceImage& image) : device_(device), image_(image) {}
+  UploadSaves(const Device& device, DeviceImage& image)
+      : device_(device), image_(image), events_(device) {}
   ~UploadSaves();
   UploadSaves(const UploadSaves&) = delete;
   UploadSaves& operator=(const UploadSaves&) = delete;
@@ -47,8 +48,8 @@ class UploadSaves {
 
   const Device& device_;
   DeviceImage& image_;
+  EventPool events_;
   std::deque<CUevent> pending_;  // behind each enqueued save that may not be done; oldest first
-  std::vector<CUevent> unused_;
 };
 
 }  // namespace torpor::executor

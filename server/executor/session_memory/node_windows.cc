@@ -5,25 +5,24 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "memory/block_states.h"
+#include "server/executor/gpu/address_range.h"
 #include "server/executor/session_memory/descriptor_client.h"
 
 namespace torpor::executor {
 namespace {
 
-constexpr Bytes StateBytes(Bytes image_bytes) {
-  return image_bytes / wire::kImageBlockBytes * memory::BlockStates::kBytesPerBlock;
+constexpr memory::Extent StatesOf(memory::Extent image) {
+  return memory::BlockStates::StatesOf(image, wire::kImageBlockBytes);
 }
 
-// Returns where [base, base + bytes) lies in the node's range.
-absl::StatusOr<memory::Extent> PlaceIn(std::uint64_t node_base, Bytes node_bytes,
-                                       std::uint64_t base, Bytes bytes) {
-  const Bytes begin = base - node_base;
-  if (base >= node_base && begin <= node_bytes && bytes <= node_bytes - begin) {
-    return memory::Extent{begin, begin + bytes};
+// Returns where [base, base + bytes) lies in the node's addresses.
+absl::StatusOr<memory::Extent> PlaceIn(AddressRange node, std::uint64_t base, Bytes bytes) {
+  if (node.Holds(base, bytes)) {
+    return memory::Extent{base - node.begin, base - node.begin + bytes};
   }
   return absl::InvalidArgumentError(
       absl::StrFormat("a session has %d bytes of addresses at %#x; this executor has %d at %#x",
-                      bytes, base, node_bytes, node_base));
+                      bytes, base, node.bytes, node.begin));
 }
 
 }  // namespace
@@ -36,14 +35,14 @@ absl::StatusOr<std::unique_ptr<NodeWindows>> NodeWindows::Reserve(
                           AddressWindow::Reserve(addresses.host_bytes, addresses.host_base));
   TORPOR_ASSIGN_OR_RETURN(windows->images_, AddressWindow::Reserve(addresses.device_bytes));
   TORPOR_ASSIGN_OR_RETURN(windows->block_states_,
-                          AddressWindow::Reserve(StateBytes(addresses.device_bytes)));
+                          AddressWindow::Reserve(StatesOf({0, addresses.device_bytes}).end));
   return windows;
 }
 
 absl::StatusOr<MappedSessionFiles> NodeWindows::Open(const std::string& descriptor_socket,
                                                      const SessionIdentity& identity) const {
   TORPOR_ASSIGN_OR_RETURN(const memory::Extent image,
-                          PlaceIn(addresses_.device_base, addresses_.device_bytes,
+                          PlaceIn({addresses_.device_base, addresses_.device_bytes},
                                   identity.device_base, identity.device_bytes));
   const auto fetch = [&](wire::SharedMemory what) {
     return FetchDescriptor(descriptor_socket, identity.id, identity.key, what);
@@ -58,13 +57,12 @@ absl::StatusOr<MappedSessionFiles> NodeWindows::Open(const std::string& descript
   TORPOR_ASSIGN_OR_RETURN(files.window, SharedMapping::Map(window, identity.window_bytes));
   TORPOR_ASSIGN_OR_RETURN(files.image.image,
                           in_parts(wire::SharedMemory::kImage, *images_, image, segment_bytes_));
-  TORPOR_ASSIGN_OR_RETURN(
-      files.image.block_states,
-      in_parts(wire::SharedMemory::kBlockStates, *block_states_,
-               {StateBytes(image.begin), StateBytes(image.end)}, StateBytes(segment_bytes_)));
+  TORPOR_ASSIGN_OR_RETURN(files.image.block_states,
+                          in_parts(wire::SharedMemory::kBlockStates, *block_states_,
+                                   StatesOf(image), StatesOf({0, segment_bytes_}).end));
   if (identity.host_bytes == 0) return files;
   TORPOR_ASSIGN_OR_RETURN(const memory::Extent arena,
-                          PlaceIn(addresses_.host_base, addresses_.host_bytes, identity.host_base,
+                          PlaceIn({addresses_.host_base, addresses_.host_bytes}, identity.host_base,
                                   identity.host_bytes));
   TORPOR_ASSIGN_OR_RETURN(files.arena, in_parts(wire::SharedMemory::kHostArena, *arenas_, arena,
                                                 server::kHostSegmentBytes));

@@ -9,12 +9,12 @@ namespace torpor::executor {
 namespace {
 
 constexpr std::uint64_t kBase = 0x2000'0000'0000;
-constexpr Bytes kRange = 4096;
+constexpr AddressRange kRange = {kBase, 4096};
 
 bool Holds(const std::vector<std::uint64_t>& words) {
   std::vector<std::uint8_t> bytes(words.size() * sizeof words[0]);
   if (!words.empty()) std::memcpy(bytes.data(), words.data(), bytes.size());
-  return HoldsAddress(bytes, kBase, kBase, kRange);
+  return HoldsAddress(bytes, kBase, kRange);
 }
 
 TEST(AddressScan, FindsAddressesOfTheMemoryOnly) {
@@ -40,11 +40,11 @@ TEST(AddressScan, BytesThatAreNoWordAreNoAddress) {
   const std::uint64_t address = kBase + 8;
   std::vector<std::uint8_t> bytes(15);
   std::memcpy(bytes.data() + 7, &address, sizeof address);
-  EXPECT_FALSE(HoldsAddress(bytes, kBase, kBase, kRange)) << "pointers are aligned";
-  EXPECT_TRUE(HoldsAddress(bytes, kBase + 1, kBase, kRange)) << "as they lie on the device";
+  EXPECT_FALSE(HoldsAddress(bytes, kBase, kRange)) << "pointers are aligned";
+  EXPECT_TRUE(HoldsAddress(bytes, kBase + 1, kRange)) << "as they lie on the device";
   std::memcpy(bytes.data(), &address, sizeof address);
-  EXPECT_FALSE(HoldsAddress(std::span(bytes).first(7), kBase, kBase, kRange));
-  EXPECT_FALSE(HoldsAddress(std::span(bytes).first(3), kBase + 1, kBase, kRange));
+  EXPECT_FALSE(HoldsAddress(std::span(bytes).first(7), kBase, kRange));
+  EXPECT_FALSE(HoldsAddress(std::span(bytes).first(3), kBase + 1, kRange));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ inline SharedMapping NewFile(Bytes bytes) {
 }
 
 inline constexpr Bytes StateBytes(Bytes image_bytes) {
-  return image_bytes / wire::kImageBlockBytes * memory::BlockStates::kBytesPerBlock;
+  return memory::BlockStates::StatesOf({0, image_bytes}, wire::kImageBlockBytes).end;
 }
 
 inline memory::BlockStates StatesIn(const SharedMapping& file) {
