@@ -8,6 +8,6 @@ namespace torpor::bench {
 inline constexpr unsigned kSkippedLayers = 4242;
 
 // Launches an empty kernel of one block and `layers` in z, with 64 bytes of parameters.
-void LaunchEmpty(void* pointer, unsigned layers);
+void LaunchEmpty(void* pointer, unsigned layers, cudaStream_t stream = nullptr);
 
 }  // namespace torpor::bench

@@ -39,16 +39,17 @@ void* DeviceBuffer(std::size_t bytes) {
   return buffer;
 }
 
-// `calls` asynchronous calls and one that waits for them. The time is from the first call to the
-// last one's completion; client_us is how long each call kept the program.
+// kLaunches kernels, asynchronous calls of `kernels_per_call` each, and a call that waits for all.
+// The time is from the first call to the last kernel's completion, and a call in `s_per_call` is a
+// kernel's; client_us is how long each kernel kept the program.
 template <typename Call>
-void LongBatch(benchmark::State& state, const Call& call) {
+void LongBatch(benchmark::State& state, const Call& call, std::int64_t kernels_per_call = 1) {
   call();
   Check(cudaDeviceSynchronize());
   double in_client = 0;
   for ([[maybe_unused]] auto _ : state) {
     const auto begin = std::chrono::steady_clock::now();
-    for (std::int64_t i = 0; i < kLaunches; ++i) call();
+    for (std::int64_t i = 0; i < kLaunches; i += kernels_per_call) call();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     in_client += took.count();
     Check(cudaDeviceSynchronize());
@@ -71,6 +72,63 @@ void LaunchesWithoutKernel(benchmark::State& state) {
 void LaunchesOfEmptyKernel(benchmark::State& state) {
   void* const buffer = DeviceBuffer(256);
   LongBatch(state, [=] { LaunchEmpty(buffer, kOneLayer); });
+  Check(cudaFree(buffer));
+}
+
+// A graph of kNodes kernels, each after the one before.
+class KernelGraph {
+ public:
+  static constexpr std::int64_t kNodes = 1000;
+
+  explicit KernelGraph(void* pointer) {
+    Check(cudaStreamCreate(&stream_));
+    Check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+    for (std::int64_t i = 0; i < kNodes; ++i) LaunchEmpty(pointer, kSkippedLayers, stream_);
+    Check(cudaStreamEndCapture(stream_, &graph_));
+    Check(cudaGraphInstantiate(&exec_, graph_, 0));
+    std::size_t one = 1;
+    Check(cudaGraphGetRootNodes(graph_, &first_, &one));
+    Check(cudaGraphKernelNodeGetParams(first_, &parameters_));
+  }
+  ~KernelGraph() {
+    Check(cudaGraphExecDestroy(exec_));
+    Check(cudaGraphDestroy(graph_));
+    Check(cudaStreamDestroy(stream_));
+  }
+  KernelGraph(const KernelGraph&) = delete;
+  KernelGraph& operator=(const KernelGraph&) = delete;
+
+  void Launch() { Check(cudaGraphLaunch(exec_, stream_)); }
+  // Gives one kernel another size, as programs do between launches.
+  void Change() {
+    parameters_.gridDim.x = 3 - parameters_.gridDim.x;
+    Check(cudaGraphExecKernelNodeSetParams(exec_, first_, &parameters_));
+  }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+  cudaGraph_t graph_ = nullptr;
+  cudaGraphExec_t exec_ = nullptr;
+  cudaGraphNode_t first_ = nullptr;
+  cudaKernelNodeParams parameters_{};
+};
+
+void GraphsOfLaunches(benchmark::State& state) {
+  void* const buffer = DeviceBuffer(256);
+  KernelGraph graph(buffer);
+  LongBatch(
+      state, [&] { graph.Launch(); }, KernelGraph::kNodes);
+  Check(cudaFree(buffer));
+}
+
+void GraphsChangedBeforeEachLaunch(benchmark::State& state) {
+  void* const buffer = DeviceBuffer(256);
+  KernelGraph graph(buffer);
+  const auto launch_changed = [&] {
+    graph.Change();
+    graph.Launch();
+  };
+  LongBatch(state, launch_changed, KernelGraph::kNodes);
   Check(cudaFree(buffer));
 }
 
@@ -225,6 +283,8 @@ void Pausing(benchmark::internal::Benchmark* benchmark) {
 
 BENCHMARK(LaunchesWithoutKernel)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(LaunchesOfEmptyKernel)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(GraphsOfLaunches)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(GraphsChangedBeforeEachLaunch)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(SynchronizeIdleStream)->Unit(benchmark::kMicrosecond)->UseRealTime();
 BENCHMARK(DownloadFourBytes)->Unit(benchmark::kMicrosecond)->UseManualTime();
 BENCHMARK(DownloadFourBytesAfterPause)->Unit(benchmark::kMicrosecond)->Apply(Pausing);

@@ -42,12 +42,12 @@ std::vector<memory::Extent> ImageTouches::allocations() const {
 void ImageTouches::Begin(bool record) {
   MutexLock lock(&mutex_);
   log_.Restart();
-  is_recording_.store(record, std::memory_order_relaxed);
+  recording_.store(record ? ++recordings_ : 0, std::memory_order_relaxed);
 }
 
 std::vector<Bytes> ImageTouches::End() {
   MutexLock lock(&mutex_);
-  is_recording_.store(false, std::memory_order_relaxed);
+  recording_.store(0, std::memory_order_relaxed);
   return log_.order();
 }
 

@@ -23,9 +23,10 @@ class ImageTouches {
 
   // For the thread that executes the session's commands: is_watching tells whether to announce the
   // memory that a command uses, before the command is enqueued, by the calls below.
-  bool is_watching() const {
-    return arrival_.is_pending() || is_recording_.load(std::memory_order_relaxed);
-  }
+  bool is_watching() const { return arrival_.is_pending() || recording() != 0; }
+  // Returns the number of the recording under way, another for each recording; 0: none. Memory that
+  // has been announced in a recording need not be announced again.
+  std::uint64_t recording() const { return recording_.load(std::memory_order_relaxed); }
   // Uses exactly these bytes; `read`: the command reads some.
   void Use(memory::Extent bytes, bool read) ABSL_LOCKS_EXCLUDED(mutex_);
   // Uses the memory within a kernel's reach by a pointer to `offset`.
@@ -55,8 +56,9 @@ class ImageTouches {
  private:
   ImageArrival& arrival_;
   const SwapWait wait_;
-  std::atomic<bool> is_recording_{false};
+  std::atomic<std::uint64_t> recording_{0};
   mutable Mutex mutex_;
+  std::uint64_t recordings_ ABSL_GUARDED_BY(mutex_) = 0;
   memory::TouchLog log_ ABSL_GUARDED_BY(mutex_);
 };
 

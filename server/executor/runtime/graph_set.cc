@@ -128,16 +128,19 @@ cuda_api::CallStatus GraphSet::IssueNodes(Graph& graph, CUstream origin) {
 }
 
 // Making a graph of the driver costs several launches node by node, so only a graph that comes
-// again unchanged gets one. While memory still arrives, each command waits for its own part.
+// again unchanged gets one. While memory still arrives, each command waits for its own part; a
+// recording of the memory in use needs one launch node by node.
 bool GraphSet::Prepare(Graph& graph) {
-  if (image_.is_translating() || image_.touches().is_watching()) return false;
+  if (image_.is_translating() || image_.arrival().is_pending()) return false;
   const SessionGraph::Fitness fitness = graph.commands.fitness();
   const Stamp now{graph.commands.version(), changes_,
                   fitness.has_library_work ? library_changes_ : 0,
                   fitness.names_ranges ? image_.removals() : 0};
-  const bool comes_again = graph.latest == now;
+  const std::uint64_t recording = image_.touches().recording();
+  const bool is_noted = recording == 0 || std::exchange(graph.noted_in, recording) == recording;
+  const bool comes_again = is_noted && graph.latest == now;
   graph.latest = now;
-  if (graph.driver.is_ready() && graph.made == now) return true;
+  if (is_noted && graph.driver.is_ready() && graph.made == now) return true;
   if (!comes_again || graph.refused == now) return false;
   if (!fitness.fits_driver || !Capture(graph)) {
     graph.refused = now;

@@ -74,6 +74,7 @@ class GraphSet {
     Stamp made;                    // when `driver` was made
     std::optional<Stamp> latest;   // at the latest launch
     std::optional<Stamp> refused;  // when the driver could make no graph
+    std::uint64_t noted_in = 0;    // the latest recording (ImageTouches) of the commands' memory
   };
 
   cuda_api::CallStatus LaunchOn(Graph& graph, CUstream origin);

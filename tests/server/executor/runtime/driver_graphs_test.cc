@@ -57,6 +57,21 @@ TEST_F(DriverGraphsTest, EveryLaunchMayHaveChangedMemory) {
   EXPECT_TRUE(s_.memory->image().dirty());
 }
 
+TEST_F(DriverGraphsTest, ARecordingSeesAGraphsCommandsOnce) {
+  Launch(2);
+  EXPECT_EQ(launched(), 1U);
+  ImageTouches& touches = s_.memory->image().touches();
+  touches.Begin(/*record=*/true);
+  Launch(3);
+  EXPECT_EQ(launched(), 3U) << "the first launch is node by node, and the graph is still there";
+  touches.Begin(/*record=*/true);
+  Launch(1);
+  EXPECT_EQ(launched(), 3U) << "another recording";
+  touches.End();
+  Launch(1);
+  EXPECT_EQ(launched(), 4U);
+}
+
 TEST_F(DriverGraphsTest, AChangedNodeIsLaunchedAsItIs) {
   Launch(2);
   Run(BatchBuilder().Add(wire::GraphSetNode{kLoopGraph, 3, {LaunchOf(5)}}));
