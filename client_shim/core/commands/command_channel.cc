@@ -22,8 +22,8 @@ constexpr std::size_t kMaxUnsentBytes = std::size_t{1} << 20;
 constexpr std::chrono::seconds kConnectPatience{2};
 constexpr std::chrono::milliseconds kLastWordsPoll{1};
 
-// A batch with a piece of at least this size leaves at once; smaller pieces may share a batch. Waking
-// the service thread for the batch's deadline would cost more than sending.
+// A batch with a piece of at least this size leaves at once; smaller pieces may share a batch.
+// Waking the service thread for the batch's deadline would cost more than sending.
 constexpr std::uint64_t kPromptBytes = std::uint64_t{256} * 1024;
 
 constexpr std::uint32_t CallId(wire::ProtocolCall call) { return static_cast<std::uint32_t>(call); }
