@@ -146,8 +146,8 @@ class DeviceImage {
   // to leave the file. No copy of the session is pending.
   absl::Status ReleaseHost(memory::Extent extent);
 
-  // Grows with every swap-in, complete write-back and change of the allocations. In an era the
-  // host image keeps what has been saved there, and no write-back is behind. Any thread.
+  // Grows with every swap-in, complete write-back and change of the allocations. An upload saved in
+  // an earlier era says nothing about the range's bytes in the host image now. Any thread.
   std::uint64_t era() const { return era_.load(std::memory_order_relaxed); }
 
   // Returns the GPU's address of [address, address + bytes); 0 if the range is not resident memory
