@@ -146,6 +146,10 @@ class DeviceImage {
   // to leave the file. No copy of the session is pending.
   absl::Status ReleaseHost(memory::Extent extent);
 
+  // Grows with every swap-in, complete write-back and change of the allocations. An upload saved in
+  // an earlier era says nothing about the range's bytes in the host image now. Any thread.
+  std::uint64_t era() const { return era_.load(std::memory_order_relaxed); }
+
   // Returns the GPU's address of [address, address + bytes); 0 if the range is not resident memory
   // of the session. Takes any numbers.
   CUdeviceptr Resolve(std::uint64_t address, Bytes bytes) const;
@@ -197,6 +201,7 @@ class DeviceImage {
   Bytes unsaved_from() const {
     return is_exported_.load() ? 0 : unsaved_from_.load(std::memory_order_relaxed);
   }
+  void BeginEra() { era_.fetch_add(1, std::memory_order_relaxed); }
   bool HoldsAddressIn(memory::Extent extent) const;
   CUdeviceptr TranslateBy(const AddressTable& table, std::uint64_t address) const {
     return address - base_ < bytes_ ? table.Translate(address - base_) : 0;
@@ -242,6 +247,7 @@ class DeviceImage {
   AddressHull own_addresses_;
   std::atomic<Bytes> unsaved_from_{kAll};  // begin of possible differences from the host
   std::atomic<std::uint64_t> removals_{0};
+  std::atomic<std::uint64_t> era_{1};
   std::atomic<bool> is_exported_{false};
   std::atomic<bool> is_kept_in_place_{false};
   std::atomic<bool> is_source_{false};  // another GPU may be copying from here
