@@ -23,6 +23,7 @@
 #include "server/executor/library/math_libraries.h"
 #include "server/executor/node_link.h"
 #include "server/executor/ring_server.h"
+#include "server/executor/session/consolidation.h"
 #include "server/executor/session_memory/node_windows.h"
 #include "server/executor/session_memory/peer_pools.h"
 #include "server/executor/session_memory/peer_server.h"
@@ -285,7 +286,8 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
       swap.options};
   NodeLink link(settings.daemon_socket);
   const SteadyClock clock;
-  ExecutorLoop loop(environment, link, clock);
+  Consolidation consolidation(registry, *gpu_memory);
+  ExecutorLoop loop(environment, {&consolidation}, link, clock);
   relay.Connect(loop);
 
   ExecutionService service(*device, registry,

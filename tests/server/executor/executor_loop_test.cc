@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "server/executor/session/consolidation.h"
 #include "tests/server/executor/session/session_fixture.h"
 
 namespace torpor::executor {
@@ -169,12 +170,13 @@ class IdleMemory final : public ImageMemory {
     return std::make_unique<IdleBacking>(device_, record_, std::to_string(session.value), result);
   }
   Bytes capacity() const override { return 0; }
-  Bytes free_bytes() const override { return 0; }
+  Bytes free_bytes() const override { return free_; }
   std::vector<memory::Move> PlanMoves(const std::set<SessionId>& sessions, Bytes) override {
     record_.Work("step");
     if (plans.empty() || sessions.empty()) return {};
     const std::size_t moves = plans.front();
     plans.pop_front();
+    free_ += moves;
     return std::vector<memory::Move>(moves, {.owner = *sessions.begin(), .bytes = 1});
   }
 
@@ -183,6 +185,28 @@ class IdleMemory final : public ImageMemory {
 
  private:
   const Device& device_;
+  Record& record_;
+  std::atomic<Bytes> free_ = 0;
+};
+
+// An idle task whose steps are noted as "other".
+class OtherTask final : public IdleTask {
+ public:
+  explicit OtherTask(Record& record) : record_(record) {}
+
+  const char* name() const override { return "something else"; }
+  Duration quiet_time() const override { return kQuiet; }
+  std::optional<Duration> look_again_after() const override { return kInterval; }
+  absl::StatusOr<bool> Step(CUstream, const std::atomic<bool>&) override {
+    record_.Note("other");
+    return gains_-- > 0;
+  }
+
+  static constexpr Duration kQuiet = std::chrono::milliseconds(50);
+  static constexpr Duration kInterval = 2 * kLong;
+  std::atomic<int> gains_ = 0;  // how many of the next steps gain something
+
+ private:
   Record& record_;
 };
 
@@ -223,7 +247,7 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
         windows_(*NodeWindows::Reserve(kNode, FakeCuda::kChunk)),
         peer_pools_(*PeerPools::Start(*device_)),
         loop_({Environment(), registry_, directory_, *windows_, *peer_pools_, "", kPatience, {}},
-              *this, clock_) {
+              {&consolidation_, &other_}, *this, clock_) {
     watched = recorded = CUDA_SUCCESS;
     for (const std::uint64_t number : {1, 2, 3}) {
       const SessionIdentity identity = MakeIdentity(number);
@@ -340,6 +364,8 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
   SessionRegistry registry_;
   std::unique_ptr<NodeWindows> windows_;
   std::unique_ptr<PeerPools> peer_pools_;
+  Consolidation consolidation_{registry_, memory_};
+  OtherTask other_{record_};
   ExecutorLoop loop_;
   std::uint64_t posted_ = 0;
   std::thread thread_;
@@ -387,6 +413,33 @@ TEST_F(ExecutorLoopTest, GoesOnAsLongAsThereIsSomethingToGain) {
   EXPECT_EQ(Steps(), 3);
   EXPECT_EQ(std::ranges::count(record_.noted(), "move"), 3);
   EXPECT_EQ(std::ranges::count(record_.noted(), "memory is free"), 2);
+}
+
+TEST_F(ExecutorLoopTest, OfIdleTasksTheFirstThatGainsGoesOn) {
+  memory_.plans = {1};
+  other_.gains_ = 1;
+  clock_.Pass(kLong);
+  ASSERT_TRUE(record_.Await("other", 2));
+  std::vector<std::string> steps = record_.noted();
+  std::erase_if(steps, [](const auto& what) { return what != "step" && what != "other"; });
+  EXPECT_THAT(steps, ElementsAre("step", "step", "other", "other"));
+}
+
+TEST_F(ExecutorLoopTest, AnIdleTaskHasATimeOfItsOwn) {
+  clock_.Pass(OtherTask::kQuiet);
+  ASSERT_TRUE(record_.Await("other"));
+  EXPECT_THAT(record_.noted(), Not(Contains("step")));
+}
+
+TEST_F(ExecutorLoopTest, AnIdleTaskThatWantsToLooksAgain) {
+  clock_.Pass(kLong);
+  ASSERT_TRUE(record_.Await("other"));
+  clock_.Pass(kLong);
+  ASSERT_TRUE(record_.Await(PostPing()));
+  EXPECT_EQ(std::ranges::count(record_.noted(), "other"), 1);
+  clock_.Pass(kLong);
+  ASSERT_TRUE(record_.Await("other", 2));
+  EXPECT_EQ(Steps(), 1) << "nothing has happened";
 }
 
 TEST_F(ExecutorLoopTest, NothingIsConsolidatedBesideAnOperation) {
