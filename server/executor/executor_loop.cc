@@ -208,7 +208,8 @@ std::optional<ExitStatus> ExecutorLoop::OnResult(const OperationOutcome& result)
 }
 
 void ExecutorLoop::Answer(const OperationOutcome& result) {
-  if (!result.status.ok()) {
+  // Aborted: torpord asks again.
+  if (!result.status.ok() && !absl::IsAborted(result.status)) {
     spdlog::warn("operation {} on session {}: {}", result.operation_id, result.session.value,
                  result.status.ToString());
   }

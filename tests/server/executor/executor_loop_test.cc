@@ -275,6 +275,7 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
   }
   void Send(const v1::ExecutorMessage& message) override {
     if (message.has_operation_done()) {
+      code_ = static_cast<absl::StatusCode>(message.operation_done().code());
       record_.Note("answer " + std::to_string(message.operation_done().operation_id()));
     }
     if (message.has_memory_use()) record_.Note("memory is free");
@@ -363,6 +364,7 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
   KernelOutput output_;
   SessionEvents events_;
   std::string why_lost_;                                       // after the loop's end
+  std::atomic<absl::StatusCode> code_{absl::StatusCode::kOk};  // of the latest answer
   MemoryDirectory directory_;
   SessionRegistry registry_;
   std::unique_ptr<NodeWindows> windows_;
@@ -441,7 +443,7 @@ TEST_F(ExecutorLoopTest, AnIdleTaskThatWantsToLooksAgain) {
   clock_.Pass(kLong);
   ASSERT_TRUE(record_.Await(PostPing()));
   EXPECT_EQ(std::ranges::count(record_.noted(), "other"), 1);
-  clock_.Pass(kLong);
+  clock_.Pass(OtherTask::kInterval);
   ASSERT_TRUE(record_.Await("other", 2));
   EXPECT_EQ(Steps(), 1) << "nothing has happened";
 }
@@ -499,6 +501,19 @@ TEST_F(ExecutorLoopTest, AStepMakesWayForWhoComes) {
   record_.LetGo("step");
   ASSERT_TRUE(record_.Await(operation));
   EXPECT_THAT(record_.noted(), Not(Contains("move")));
+}
+
+TEST_F(ExecutorLoopTest, PagesAreLetGoOfOnlyWhileNobodyWorks) {
+  v1::DaemonMessage release;
+  release.mutable_release_image()->set_session_id(2);
+  release.mutable_release_image()->mutable_extent()->set_bytes(2 * kMiB);
+  release.mutable_release_image()->set_only_when_idle(true);
+  BeginLease(1);
+  ASSERT_TRUE(record_.Await(Post(release)));
+  EXPECT_EQ(code_, absl::StatusCode::kAborted);
+  ASSERT_TRUE(record_.Await(PostEndOfLease(1)));
+  ASSERT_TRUE(record_.Await(Post(release)));
+  EXPECT_EQ(code_, absl::StatusCode::kOk);
 }
 
 TEST_F(ExecutorLoopTest, EndsWhenWhatRunsHasEnded) {
