@@ -97,6 +97,16 @@ absl::Status CloseSession(const OperationEnvironment& environment, SessionId id,
   return environment.registry.Remove(id).status();
 }
 
+absl::Status ReleaseImage(const OperationEnvironment& environment, Session& session,
+                          const DaemonMessage::ReleaseImage& what, TimePoint deadline) {
+  TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent, ToExtent(what.extent()));
+  // The driver may wait for all work of the GPU before it unregisters.
+  if (what.only_when_idle() && environment.registry.any_active()) {
+    return absl::AbortedError("a session works on the GPU; ask again when it is idle");
+  }
+  return session.ReleaseImage(extent, deadline);
+}
+
 // Bytes that a swap-out may examine; unlimited if the session leaves the GPU.
 Bytes MaxBytesOf(const DaemonMessage::SwapOut& operation) {
   const bool is_bounded = operation.max_bytes() > 0 && !operation.drop();
@@ -153,11 +163,8 @@ absl::Status RunOnSession(const OperationEnvironment& environment, Session& sess
       TORPOR_ASSIGN_OR_RETURN(const memory::ExtentSet live, ToExtentSet(operation.shrink().live()));
       return session.Shrink(extent, live);
     }
-    case DaemonMessage::kReleaseImage: {
-      TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent,
-                              ToExtent(operation.release_image().extent()));
-      return session.ReleaseImage(extent, deadline);
-    }
+    case DaemonMessage::kReleaseImage:
+      return ReleaseImage(environment, session, operation.release_image(), deadline);
     case DaemonMessage::kMapHost: {
       TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent, ToExtent(operation.map_host().extent()));
       return session.MapHost(extent);

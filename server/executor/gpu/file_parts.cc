@@ -1,6 +1,10 @@
 #include "server/executor/gpu/file_parts.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -32,6 +36,30 @@ absl::Status FileParts::Ensure(memory::Extent extent) {
 bool FileParts::Holds(memory::Extent extent) const {
   ReaderMutexLock lock(&mutex_);
   return mapped_.Contains(extent);
+}
+
+std::vector<memory::Extent> FileParts::WithPages() const {
+  std::vector<memory::Extent> parts;
+  Bytes end = 0;
+  while (end < place_.bytes()) {
+    const off_t begin = lseek(file_.get(), static_cast<off_t>(end), SEEK_DATA);
+    if (begin < 0 && errno == ENXIO) break;  // only a hole follows
+    const off_t hole = begin < 0 ? begin : lseek(file_.get(), begin, SEEK_HOLE);
+    if (hole < 0) {
+      ReaderMutexLock lock(&mutex_);
+      return mapped_.extents();
+    }
+    end = std::min(static_cast<Bytes>(hole), place_.bytes());
+    if (static_cast<Bytes>(begin) < end) parts.push_back({static_cast<Bytes>(begin), end});
+  }
+  return parts;
+}
+
+Bytes FileParts::PageBytes() const {
+  constexpr Bytes kStatBlockBytes = 512;  // the unit of st_blocks, whatever the page size
+  struct stat status = {};
+  if (fstat(file_.get(), &status) != 0) return 0;
+  return static_cast<Bytes>(status.st_blocks) * kStatBlockBytes;
 }
 
 }  // namespace torpor::executor

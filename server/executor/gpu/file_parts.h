@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -29,6 +30,12 @@ class FileParts {
   absl::Status Ensure(memory::Extent extent);
   // Whether the extent is mapped.
   bool Holds(memory::Extent extent) const;
+
+  // Returns the parts of the file that have pages, mapped or not, ascending; all else reads as
+  // zero. If the system cannot tell, the mapped parts.
+  std::vector<memory::Extent> WithPages() const;
+  // Returns the bytes of the file's pages.
+  Bytes PageBytes() const;
 
   // Returns the address of the file's first byte.
   std::uint8_t* data() const { return window_.data() + place_.begin; }

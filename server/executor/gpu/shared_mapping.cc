@@ -54,6 +54,14 @@ absl::Status SharedMapping::Ensure(memory::Extent extent) const {
   return parts_ ? parts_->Ensure(extent) : absl::OkStatus();
 }
 
+std::vector<memory::Extent> SharedMapping::WithPages() const {
+  return parts_ ? parts_->WithPages() : std::vector<memory::Extent>{{0, bytes_}};
+}
+
+std::optional<Bytes> SharedMapping::PageBytes() const {
+  return parts_ ? std::optional(parts_->PageBytes()) : std::nullopt;
+}
+
 SharedMapping::~SharedMapping() {
   if (data_ != nullptr && !parts_) munmap(data_, bytes_);
 }

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -50,6 +52,11 @@ class SharedMapping {
     const bool is_inside = offset <= bytes_ && bytes <= bytes_ - offset;
     return is_inside && (!parts_ || parts_->Holds({offset, offset + bytes}));
   }
+
+  // Return the parts of the file that may hold other bytes than zeros, mapped or not, ascending;
+  // and the bytes of the file's pages. Of a file mapped whole, all and nullopt. Any thread.
+  std::vector<memory::Extent> WithPages() const;
+  std::optional<Bytes> PageBytes() const;
 
  private:
   SharedMapping(std::uint8_t* data, Bytes bytes, std::unique_ptr<FileParts> parts)

@@ -16,6 +16,10 @@
 namespace torpor::executor {
 namespace {
 
+// A huge page. Pinned pages must stay in the file, and only whole chunks without live bytes, each
+// a multiple of the unit, leave the file. A larger unit would give pages to bytes never written.
+constexpr Bytes kPinUnit = 2 * kMiB;
+
 // Plans the groups of the missing allocations.
 std::vector<memory::SwapGroup> GroupsOf(const std::vector<memory::SwapAllocation>& live,
                                         const memory::ExtentSet& resident_before,
@@ -72,9 +76,7 @@ DeviceImage::DeviceImage(const Device& device, std::unique_ptr<ImageBacking> bac
       bytes_(bytes),
       host_image_(std::move(files.image)),
       options_(options),
-      // Pins chunk by chunk on demand: pinned pages must stay in the file, and only whole chunks
-      // without live bytes leave the file.
-      pinned_(device, host_image_.data(), host_image_.bytes(), backing_->chunk_bytes()),
+      pinned_(device, host_image_.data(), host_image_.bytes(), kPinUnit),
       blocks_(std::move(files.block_states), *backing_, hasher),
       own_addresses_(base),
       arrival_(device),
@@ -328,9 +330,37 @@ absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet&
   return backing_->Release(extent, live);
 }
 
+absl::StatusOr<bool> DeviceImage::PinNext() {
+  if (!options_.pinned) return false;
+  const std::optional<Bytes> pages = host_image_.PageBytes();
+  // What is written has got pages. Looking at the states would take longer.
+  if (pages && pages == pinned_at_) return false;
+  absl::StatusOr<bool> has_pinned = PinNextWritten();
+  if (!has_pinned.ok()) {
+    // Trying again is in vain until something changes.
+    pinned_at_ = host_image_.PageBytes();
+  } else if (*has_pinned) {
+    pinned_at_.reset();
+  } else {
+    pinned_at_ = pages;
+  }
+  return has_pinned;
+}
+
+absl::StatusOr<bool> DeviceImage::PinNextWritten() {
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::Extent> written, blocks_.AllWritten());
+  for (const memory::Extent& extent : written) {
+    TORPOR_RETURN_IF_ERROR(host_image_.Ensure(extent));
+    TORPOR_ASSIGN_OR_RETURN(const bool has_pinned, pinned_.RegisterNext(extent));
+    if (has_pinned) return true;
+  }
+  return false;
+}
+
 absl::Status DeviceImage::ReleaseHost(memory::Extent extent) {
   TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes_));
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
+  pinned_at_.reset();
   return pinned_.UnregisterOverlapping(extent);
 }
 
@@ -380,12 +410,10 @@ absl::Status DeviceImage::SaveRange(std::uint64_t address, Bytes bytes, CUstream
   return CopyOut(extent, stream);
 }
 
-// Pins the pages as the GPU's copy would: the next swap-in is not to wait for that.
+// Pins nothing: the executor does that when idle, in larger pieces.
 absl::Status DeviceImage::SaveBytes(std::uint64_t address, std::span<const std::uint8_t> bytes) {
   const Bytes begin = address - base_;
-  const memory::Extent extent{begin, begin + bytes.size()};
-  if (options_.pinned) TORPOR_RETURN_IF_ERROR(pinned_.Ensure(extent));
-  blocks_.OnUpload(extent);
+  blocks_.OnUpload({begin, begin + bytes.size()});
   std::memcpy(host_image_.data() + begin, bytes.data(), bytes.size());
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -142,6 +143,10 @@ class DeviceImage {
   // thread.
   std::uint64_t removals() const { return removals_.load(std::memory_order_relaxed); }
 
+  // Pins a piece of the host image ahead of its copy, wherever written and by whichever executor.
+  // Returns whether one was left to pin. Requires that no operation of the session runs.
+  absl::StatusOr<bool> PinNext();
+
   // Unpins the host image's pages of an extent (whole chunks without live bytes), which are about
   // to leave the file. No copy of the session is pending.
   absl::Status ReleaseHost(memory::Extent extent);
@@ -227,6 +232,7 @@ class DeviceImage {
   void OpenSource(std::unique_ptr<PeerCopy> copy, const std::vector<memory::SwapGroup>& groups);
   // Adds the copied bytes to `arrived`; never-written parts are cleared instead.
   absl::Status Bring(memory::Extent extent, CUstream stream, ArrivedBytes& arrived);
+  absl::StatusOr<bool> PinNextWritten();
   absl::Status CopyIn(memory::Extent extent, CUstream stream);
   // Enqueues copies of `source`, the GPU's addresses of parts of the image elsewhere.
   absl::Status CopyFrom(const std::vector<BackedPart>& source, CUstream stream);
@@ -244,6 +250,9 @@ class DeviceImage {
   const SwapOptions options_;
   PinnedMemory pinned_;
   ImageBlocks blocks_;
+  // The bytes of the host image's pages when PinNext last found nothing left, or failed; of the
+  // thread that runs an operation or PinNext.
+  std::optional<Bytes> pinned_at_;
   AddressHull own_addresses_;
   std::atomic<Bytes> unsaved_from_{kAll};  // begin of possible differences from the host
   std::atomic<std::uint64_t> removals_{0};

@@ -117,4 +117,16 @@ std::vector<memory::Extent> ImageBlocks::Written(memory::Extent extent) const {
   return written;
 }
 
+absl::StatusOr<std::vector<memory::Extent>> ImageBlocks::AllWritten() const {
+  constexpr Bytes kWord = memory::BlockStates::kBytesPerBlock;
+  std::vector<memory::Extent> written;
+  for (const memory::Extent& words : mapping_.WithPages()) {
+    TORPOR_RETURN_IF_ERROR(mapping_.Ensure(words));
+    const std::vector<memory::Extent> parts = Written(
+        {words.begin / kWord * wire::kImageBlockBytes, words.end / kWord * wire::kImageBlockBytes});
+    written.insert(written.end(), parts.begin(), parts.end());
+  }
+  return written;
+}
+
 }  // namespace torpor::executor

@@ -50,6 +50,8 @@ class ImageBlocks {
   memory::MovedBytes ByOrigin(memory::Extent extent) const { return states_.ByOrigin(extent); }
   // Returns the written parts of `extent`, ascending; all other bytes are zero.
   std::vector<memory::Extent> Written(memory::Extent extent) const;
+  // Returns the written parts of the whole image, ascending, and maps their states.
+  absl::StatusOr<std::vector<memory::Extent>> AllWritten() const;
 
  private:
   // Notes that the GPU has the block's host bytes as they are now.

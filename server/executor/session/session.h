@@ -104,6 +104,8 @@ class Session {
   // Moves one block if allowed; see ImageBacking::Move. Requires that no operation of any session
   // runs meanwhile.
   absl::StatusOr<bool> Move(const memory::Move& move, CUstream stream);
+  // Pins a piece of the image's host memory ahead of need; see DeviceImage::PinNext.
+  absl::StatusOr<bool> PinNext() { return memory_->image().PinNext(); }
   absl::Status MapHost(memory::Extent extent) { return memory_->MapHost(extent); }
   absl::Status UnmapHost(memory::Extent extent) { return memory_->UnmapHost(extent); }
   // `learn` makes TakeTouched report all used allocations.

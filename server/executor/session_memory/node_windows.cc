@@ -28,12 +28,15 @@ absl::StatusOr<memory::Extent> PlaceIn(AddressRange node, std::uint64_t base, By
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<NodeWindows>> NodeWindows::Reserve(
-    const server::NodeAddresses& addresses, Bytes chunk_bytes) {
+    const server::NodeAddresses& addresses, Bytes chunk_bytes, bool wants_huge_pages) {
   std::unique_ptr<NodeWindows> windows(
       new NodeWindows(addresses, server::DeviceSegmentBytes(chunk_bytes)));
   TORPOR_ASSIGN_OR_RETURN(windows->arenas_,
                           AddressWindow::Reserve(addresses.host_bytes, addresses.host_base));
-  TORPOR_ASSIGN_OR_RETURN(windows->images_, AddressWindow::Reserve(addresses.device_bytes));
+  TORPOR_ASSIGN_OR_RETURN(windows->images_,
+                          wants_huge_pages
+                              ? AddressWindow::ReserveForHugePages(addresses.device_bytes)
+                              : AddressWindow::Reserve(addresses.device_bytes));
   TORPOR_ASSIGN_OR_RETURN(windows->block_states_,
                           AddressWindow::Reserve(StatesOf({0, addresses.device_bytes}).end));
   return windows;

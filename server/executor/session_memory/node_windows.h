@@ -17,8 +17,9 @@ namespace torpor::executor {
 // this process than its segments.
 class NodeWindows {
  public:
+  // `wants_huge_pages`: behind images.
   static absl::StatusOr<std::unique_ptr<NodeWindows>> Reserve(
-      const server::NodeAddresses& addresses, Bytes chunk_bytes);
+      const server::NodeAddresses& addresses, Bytes chunk_bytes, bool wants_huge_pages = false);
 
   // Fetches the session's files from torpord; nothing but the window is mapped yet. Blocks.
   // InvalidArgument if the session's addresses are not among the node's.

@@ -4,6 +4,8 @@
 
 #include <cstring>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "server/executor/image/mapped_backing.h"
 #include "tests/server/executor/gpu/fake_cuda.h"
@@ -270,6 +272,97 @@ TEST_F(DeviceImageTest, PagesThatLeaveTheFileAreNotKept) {
   EXPECT_FALSE(cuda_.IsRegistered(host_ + kChunk)) << "nothing there is live";
   EXPECT_EQ(host_[2 * kChunk + 5], 5);
   EXPECT_FALSE(image_->ReleaseHost({0, kRange + 1}).ok());
+}
+
+// Of an image of 80 MiB, of which nothing is written yet.
+class PinnedAheadTest : public DeviceImageTest {
+ protected:
+  static constexpr Bytes kUnit = 2 * kMiB;
+  static constexpr Bytes kSlot = PinnedMemory::kSlotBytes;
+  static constexpr Bytes kImage = 80 * kMiB;
+
+  void SetUp() override {
+    DeviceImageTest::SetUp();
+    OpenImage({});
+  }
+  void OpenImage(const SwapOptions& options) {
+    image_.reset();
+    ImageFiles files{NewFile(kImage), NewFile(StateBytes(kImage))};
+    host_ = files.image.data();
+    states_.emplace(StatesIn(files.block_states));
+    image_ = std::make_unique<DeviceImage>(*device_,
+                                           *MappedBacking::Open(*device_, *pool_, kBase, kImage),
+                                           hasher_, kBase, kImage, std::move(files), options);
+  }
+  int PinAll() {
+    int pieces = 0;
+    while (*image_->PinNext()) ++pieces;
+    return pieces;
+  }
+};
+
+TEST_F(PinnedAheadTest, OnlyWhatIsWrittenIsPinned) {
+  EXPECT_EQ(PinAll(), 0);
+  // By this executor or another one.
+  states_->NoteUpload({10 * kMiB + 5, 12 * kMiB});
+  states_->NoteUpload({70 * kMiB, 70 * kMiB + 1});
+  EXPECT_EQ(PinAll(), 2);
+  EXPECT_EQ(cuda_.registered_pieces(), 2u);
+  EXPECT_TRUE(cuda_.IsRegistered(host_ + 10 * kMiB));
+  EXPECT_TRUE(cuda_.IsRegistered(host_ + 12 * kMiB - 1));
+  EXPECT_FALSE(cuda_.IsRegistered(host_ + 12 * kMiB));
+  EXPECT_FALSE(cuda_.IsRegistered(host_ + 10 * kMiB - 1));
+  EXPECT_TRUE(cuda_.IsRegistered(host_ + 70 * kMiB));
+  EXPECT_FALSE(cuda_.IsRegistered(host_ + 72 * kMiB));
+  states_->NoteUpload({20 * kMiB, 21 * kMiB});
+  EXPECT_EQ(PinAll(), 1);
+}
+
+TEST_F(PinnedAheadTest, AStepPinsAPieceOfASlot) {
+  states_->NoteUpload({0, kImage});
+  EXPECT_TRUE(*image_->PinNext());
+  EXPECT_TRUE(cuda_.IsRegistered(host_ + kSlot - 1));
+  EXPECT_FALSE(cuda_.IsRegistered(host_ + kSlot));
+  EXPECT_EQ(PinAll(), 1);
+  EXPECT_TRUE(cuda_.IsRegistered(host_ + kImage - 1));
+}
+
+TEST_F(PinnedAheadTest, ASwapInFindsItsPagesPinned) {
+  states_->NoteUpload({0, 3 * kUnit});
+  EXPECT_EQ(PinAll(), 1);
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 3 * kUnit}})).ok());
+  EXPECT_EQ(cuda_.registered_pieces(), 1u);
+  image_->MarkDirty();
+  gpu(kUnit)[5] = 5;
+  ASSERT_TRUE(image_->WriteBack(stream_).ok());
+  EXPECT_EQ(host_[kUnit + 5], 5);
+}
+
+TEST_F(PinnedAheadTest, FreeingAffectsThePieceConcernedWhichIsPinnedAgain) {
+  states_->NoteUpload({0, kImage});
+  PinAll();
+  states_->Reset({kUnit, 2 * kUnit});
+  ASSERT_TRUE(image_->ReleaseHost({kUnit, 2 * kUnit}).ok());
+  EXPECT_FALSE(cuda_.IsRegistered(host_));
+  EXPECT_TRUE(cuda_.IsRegistered(host_ + kSlot)) << "another piece";
+  EXPECT_EQ(PinAll(), 2);
+  EXPECT_TRUE(cuda_.IsRegistered(host_));
+  EXPECT_FALSE(cuda_.IsRegistered(host_ + kUnit)) << "it is free";
+  EXPECT_TRUE(cuda_.IsRegistered(host_ + 2 * kUnit));
+}
+
+TEST_F(PinnedAheadTest, UploadsPinNothingOnTheirWay) {
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, kUnit}})).ok());
+  const std::vector<std::uint8_t> bytes(100, 7);
+  ASSERT_TRUE(image_->SaveBytes(kBase, bytes).ok());
+  EXPECT_EQ(cuda_.registered_pieces(), 0u);
+  EXPECT_EQ(PinAll(), 1);
+}
+
+TEST_F(PinnedAheadTest, NothingIsPinnedIfImagesAreNot) {
+  OpenImage({.pinned = false});
+  states_->NoteUpload({0, kImage});
+  EXPECT_EQ(PinAll(), 0);
 }
 
 TEST_F(DeviceImageTest, RefusesExtentsOutsideItsRange) {
