@@ -125,8 +125,8 @@ std::optional<ExitStatus> ExecutorLoop::OnSilence() {
   if (environment_.registry.any_active()) return Watch();
   // If a lease has just ended, the silence is the watch's, and the operation that ends the lease
   // still runs.
-  if (running_ > 0) return std::nullopt;
   const TimePoint now = clock_.Now();
+  if (running_ > 0) return std::nullopt;
   const auto due =
       std::ranges::find_if(idle_, [&](const IdleSlot& slot) { return now >= DueTime(slot); });
   if (due == idle_.end()) return std::nullopt;

@@ -196,15 +196,18 @@ class OtherTask final : public IdleTask {
 
   const char* name() const override { return "something else"; }
   Duration quiet_time() const override { return kQuiet; }
-  std::optional<Duration> look_again_after() const override { return kInterval; }
+  std::optional<Duration> look_again_after() const override {
+    return looks_again ? std::optional(kInterval) : std::nullopt;
+  }
   absl::StatusOr<bool> Step(CUstream, const std::atomic<bool>&) override {
     record_.Note("other");
-    return gains_-- > 0;
+    return gains-- > 0;
   }
 
   static constexpr Duration kQuiet = std::chrono::milliseconds(50);
   static constexpr Duration kInterval = 2 * kLong;
-  std::atomic<int> gains_ = 0;  // how many of the next steps gain something
+  std::atomic<int> gains = 0;  // how many of the next steps gain something
+  std::atomic<bool> looks_again = false;
 
  private:
   Record& record_;
@@ -359,7 +362,7 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
   MathLibraries libraries_;
   KernelOutput output_;
   SessionEvents events_;
-  std::string why_lost_;  // after the loop's end
+  std::string why_lost_;                                       // after the loop's end
   MemoryDirectory directory_;
   SessionRegistry registry_;
   std::unique_ptr<NodeWindows> windows_;
@@ -417,7 +420,7 @@ TEST_F(ExecutorLoopTest, GoesOnAsLongAsThereIsSomethingToGain) {
 
 TEST_F(ExecutorLoopTest, OfIdleTasksTheFirstThatGainsGoesOn) {
   memory_.plans = {1};
-  other_.gains_ = 1;
+  other_.gains = 1;
   clock_.Pass(kLong);
   ASSERT_TRUE(record_.Await("other", 2));
   std::vector<std::string> steps = record_.noted();
@@ -432,6 +435,7 @@ TEST_F(ExecutorLoopTest, AnIdleTaskHasATimeOfItsOwn) {
 }
 
 TEST_F(ExecutorLoopTest, AnIdleTaskThatWantsToLooksAgain) {
+  other_.looks_again = true;
   clock_.Pass(kLong);
   ASSERT_TRUE(record_.Await("other"));
   clock_.Pass(kLong);
