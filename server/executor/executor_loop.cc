@@ -65,7 +65,11 @@ void ExecutorLoop::DoWork() {
   absl::Status ready = device.MakeCurrent();
   absl::StatusOr<CUstream> stream =
       ready.ok() ? device.CreateStream() : absl::StatusOr<CUstream>(ready);
-  while (const std::optional<Work> work = work_.Receive()) Post(Do(*work, stream));
+  while (const std::optional<Work> work = work_.Receive()) {
+    Post(Do(*work, stream));
+    // For an executor that is never idle.
+    if (ready.ok()) device.discarded().DestroyOverdue();
+  }
   if (stream.ok()) device.driver().StreamDestroy(*stream);
 }
 
