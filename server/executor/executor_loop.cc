@@ -141,17 +141,23 @@ std::optional<ExitStatus> ExecutorLoop::OnSilence() {
 }
 
 std::optional<ExitStatus> ExecutorLoop::Handle(LoopMessage message) {
-  return std::visit(
-      Overloaded{[this](v1::DaemonMessage& operation) { return OnOperation(std::move(operation)); },
-                 [this](OperationOutcome& result) { return OnResult(result); },
-                 [this](ContextLost& lost) { return OnLost(lost); },
-                 [this](LoopArrival& arrival) { return OnArrived(arrival); },
-                 [this](IdleStepDone& step) { return OnIdleStepDone(step); },
-                 [](DaemonGone& gone) -> std::optional<ExitStatus> {
-                   spdlog::warn("lost the connection to torpord ({}): exiting", gone.reason);
-                   return ExitStatus::kDaemonLost;
-                 }},
-      message);
+  return std::visit(Overloaded{[this](v1::DaemonMessage& operation) -> std::optional<ExitStatus> {
+                                 // torpord closes all sessions after a shutdown: the end of the
+                                 // process does, too.
+                                 if (shutdown_operation_ && !operation.has_ping())
+                                   return std::nullopt;
+                                 return OnOperation(std::move(operation));
+                               },
+                               [this](OperationOutcome& result) { return OnResult(result); },
+                               [this](ContextLost& lost) { return OnLost(lost); },
+                               [this](LoopArrival& arrival) { return OnArrived(arrival); },
+                               [this](IdleStepDone& step) { return OnIdleStepDone(step); },
+                               [](DaemonGone& gone) -> std::optional<ExitStatus> {
+                                 spdlog::warn("lost the connection to torpord ({}): exiting",
+                                              gone.reason);
+                                 return ExitStatus::kDaemonLost;
+                               }},
+                    message);
 }
 
 std::optional<ExitStatus> ExecutorLoop::OnOperation(v1::DaemonMessage operation) {
