@@ -278,9 +278,10 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   const ModuleStore store(settings.module_dir);
   ModuleLibrary modules(*device, store);
   const std::string& folder = settings.cuda_library_dir;
-  MathLibraries libraries{.cublas = CublasPool(Find(LoadCublas, "cuBLAS", folder)),
+  const auto make_room = [&device = *device] { return device.discarded().DestroyAll() > 0; };
+  MathLibraries libraries{.cublas = CublasPool(Find(LoadCublas, "cuBLAS", folder), make_room),
                           .cublaslt = CublasLtLibrary(Find(LoadCublasLt, "cuBLASLt", folder)),
-                          .cudnn = CudnnPool(Find(LoadCudnn, "cuDNN", folder))};
+                          .cudnn = CudnnPool(Find(LoadCudnn, "cuDNN", folder), make_room)};
   WarmUp(libraries);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PhysicalPool> pool, OpenPool(settings, *device));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<ImageMemory> gpu_memory,
@@ -304,7 +305,7 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   const SteadyClock clock;
   Consolidation consolidation(registry, *gpu_memory);
   PinningAhead pinning_ahead(registry);
-  std::vector<IdleTask*> idle_tasks = {&consolidation};
+  std::vector<IdleTask*> idle_tasks = {&device->discarded(), &consolidation};
   if (settings.device.swap_pinned_ahead) idle_tasks.insert(idle_tasks.begin(), &pinning_ahead);
   ExecutorLoop loop(environment, idle_tasks, link, clock);
   relay.Connect(loop);

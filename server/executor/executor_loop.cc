@@ -65,7 +65,11 @@ void ExecutorLoop::DoWork() {
   absl::Status ready = device.MakeCurrent();
   absl::StatusOr<CUstream> stream =
       ready.ok() ? device.CreateStream() : absl::StatusOr<CUstream>(ready);
-  while (const std::optional<Work> work = work_.Receive()) Post(Do(*work, stream));
+  while (const std::optional<Work> work = work_.Receive()) {
+    Post(Do(*work, stream));
+    // For an executor that is never idle.
+    if (ready.ok()) device.discarded().DestroyOverdue();
+  }
   if (stream.ok()) device.driver().StreamDestroy(*stream);
 }
 
@@ -137,17 +141,23 @@ std::optional<ExitStatus> ExecutorLoop::OnSilence() {
 }
 
 std::optional<ExitStatus> ExecutorLoop::Handle(LoopMessage message) {
-  return std::visit(
-      Overloaded{[this](v1::DaemonMessage& operation) { return OnOperation(std::move(operation)); },
-                 [this](OperationOutcome& result) { return OnResult(result); },
-                 [this](ContextLost& lost) { return OnLost(lost); },
-                 [this](LoopArrival& arrival) { return OnArrived(arrival); },
-                 [this](IdleStepDone& step) { return OnIdleStepDone(step); },
-                 [](DaemonGone& gone) -> std::optional<ExitStatus> {
-                   spdlog::warn("lost the connection to torpord ({}): exiting", gone.reason);
-                   return ExitStatus::kDaemonLost;
-                 }},
-      message);
+  return std::visit(Overloaded{[this](v1::DaemonMessage& operation) -> std::optional<ExitStatus> {
+                                 // torpord closes all sessions after a shutdown: the end of the
+                                 // process does, too.
+                                 if (shutdown_operation_ && !operation.has_ping())
+                                   return std::nullopt;
+                                 return OnOperation(std::move(operation));
+                               },
+                               [this](OperationOutcome& result) { return OnResult(result); },
+                               [this](ContextLost& lost) { return OnLost(lost); },
+                               [this](LoopArrival& arrival) { return OnArrived(arrival); },
+                               [this](IdleStepDone& step) { return OnIdleStepDone(step); },
+                               [](DaemonGone& gone) -> std::optional<ExitStatus> {
+                                 spdlog::warn("lost the connection to torpord ({}): exiting",
+                                              gone.reason);
+                                 return ExitStatus::kDaemonLost;
+                               }},
+                    message);
 }
 
 std::optional<ExitStatus> ExecutorLoop::OnOperation(v1::DaemonMessage operation) {

@@ -136,6 +136,10 @@ class Session {
   void SetStickyError(std::uint32_t cuda_error) { memory_->window().SetStickyError(cuda_error); }
 
  private:
+  absl::Status CheckLease(const ReceivedBatch& batch) const;
+  // Executes as many of the batch's commands as there is room for on the GPU.
+  absl::Status RunSome(ReceivedBatch& batch, ReplySink& replies);
+  std::unique_ptr<BatchRunner> MakeRunner() const;
   bool IsMovable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_);
   absl::Status CheckNoLease(const char* operation) const;
   // Makes the host image equal to the device's memory, values of objects included.
@@ -161,7 +165,7 @@ class Session {
   absl::CondVar detached_;                                       // attached_ is false again
   std::function<void()> cancel_ ABSL_GUARDED_BY(stream_mutex_);  // while attached
 
-  // Held while a batch runs.
+  // Held while commands run, and not while they wait for room.
   TimedMutex run_mutex_;
   std::unique_ptr<BatchRunner> runner_ ABSL_GUARDED_BY(run_mutex_);
   bool is_fresh_ ABSL_GUARDED_BY(run_mutex_) = true;  // no batch has reached runner_ yet

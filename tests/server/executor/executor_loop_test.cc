@@ -529,6 +529,23 @@ TEST_F(ExecutorLoopTest, EndsWhenWhatRunsHasEnded) {
   EXPECT_EQ(record_.noted().back(), shutdown);
 }
 
+// Closing every session would unmap a GPU's memory piece by piece.
+TEST_F(ExecutorLoopTest, NothingBeginsAfterTheShutdown) {
+  record_.Hold("1");
+  PostWork(1);
+  const std::string waiting = PostWork(1);
+  ASSERT_TRUE(record_.Await("1"));
+  const std::string shutdown = PostShutdown();
+  const std::string late = PostWork(2);
+  ASSERT_TRUE(record_.Await(PostPing()));
+  record_.LetGo("1");
+  EXPECT_EQ(End(), ExitStatus::kShutdown);
+  EXPECT_THAT(record_.noted(), Contains(waiting)) << "it came before";
+  EXPECT_THAT(record_.noted(), Not(Contains("2")));
+  EXPECT_THAT(record_.noted(), Not(Contains(late)));
+  EXPECT_EQ(record_.noted().back(), shutdown);
+}
+
 TEST_F(ExecutorLoopTest, EndsAtOnceWhenTorpordHasGone) {
   record_.Hold("1");
   PostWork(1);
