@@ -50,11 +50,24 @@ WriteBackPlan PlanWriteBack(const ExtentSet& live, std::span<const HashedBlock> 
     const Bytes begin = block.block * states.block_bytes();
     const std::vector<Extent> parts = live.Within({begin, begin + states.block_bytes()});
     if (parts.empty()) continue;
-    states.NoteChanged(block.block);
+    if (states.NeedsSlot(block.block)) ++plan.slots;
     plan.stale.push_back(block);
     for (const Extent& part : parts) Append(plan.copies, part);
   }
   return plan;
+}
+
+void BeginWriteBack(const WriteBackPlan& plan, std::span<const BlockHome> slots,
+                    BlockStates& states) {
+  for (const HashedBlock& block : plan.stale) {
+    const bool takes_slot = states.NeedsSlot(block.block);
+    states.NoteChanged(block.block, takes_slot ? slots.front() : kOwnPlace);
+    if (takes_slot) slots = slots.subspan(1);
+  }
+}
+
+void BeginWriteBackInPlace(const WriteBackPlan& plan, BlockStates& states) {
+  for (const HashedBlock& block : plan.stale) states.NoteOverwritten(block.block);
 }
 
 }  // namespace torpor::memory
