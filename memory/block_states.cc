@@ -101,9 +101,21 @@ MovedBytes BlockStates::ByOrigin(Extent extent) const {
 
 bool BlockStates::IsPending(std::size_t block) const { return Load(block).epoch > committed(); }
 
-bool BlockStates::NeedsSlot(std::size_t block) const {
+bool BlockStates::MayBePending() const {
+  return std::atomic_ref(checkpoint_.is_exceeded).load(std::memory_order_acquire) != 0;
+}
+
+bool BlockStates::NeedsAnnex(std::size_t block) const {
   const Version latest = Load(block);
-  return latest.epoch <= committed() && latest.home == kOwnPlace;
+  return latest.epoch <= committed() && latest.home == kOwnPlace &&
+         OriginOf(latest.word) != BlockOrigin::kUntouched;
+}
+
+void BlockStates::AppendAnnexPlaces(std::size_t block, std::vector<std::size_t>& places) const {
+  for (std::size_t index = 0; index < 2; ++index) {
+    const BlockHome home = LoadVersion(block, index).home;
+    if (home != kOwnPlace) places.push_back(PlaceOfHome(block, home));
+  }
 }
 
 std::uint64_t BlockStates::ChangedWord(std::size_t block) const {
@@ -118,6 +130,7 @@ std::uint64_t BlockStates::ChangedWord(std::size_t block) const {
 void BlockStates::NoteChanged(std::size_t block, BlockHome home) {
   const std::uint64_t word = ChangedWord(block);
   if (IsPending(block)) return StoreWord(block, word);
+  std::atomic_ref(checkpoint_.is_exceeded).store(1, std::memory_order_release);
   StoreVersion(block, 1 - Latest(block), {word, home, committed() + 1});
 }
 
@@ -127,25 +140,24 @@ void BlockStates::Commit(std::uint64_t command) {
   const std::uint32_t next = committed() + 1;
   std::atomic_ref(checkpoint_.commands[next % 2]).store(command, std::memory_order_relaxed);
   std::atomic_ref(checkpoint_.epoch).store(next, std::memory_order_release);
+  EndRollBack();
 }
 
 std::uint64_t BlockStates::committed_command() const {
   return std::atomic_ref(checkpoint_.commands[committed() % 2]).load(std::memory_order_relaxed);
 }
 
-BlockHome BlockStates::Retire(std::size_t block) {
-  const std::size_t former = 1 - Latest(block);
-  const BlockHome home = LoadVersion(block, former).home;
-  StoreVersion(block, former, {});
-  return home;
+void BlockStates::Retire(std::size_t block) { StoreVersion(block, 1 - Latest(block), {}); }
+
+bool BlockStates::RollBack(std::size_t block) {
+  if (!IsPending(block)) return false;
+  const BlockHome undone = Load(block).home;
+  StoreVersion(block, Latest(block), {});
+  return undone == kOwnPlace && origin(block) == BlockOrigin::kUntouched;
 }
 
-BlockHome BlockStates::RollBack(std::size_t block) {
-  if (!IsPending(block)) return kOwnPlace;
-  const std::size_t pending = Latest(block);
-  const BlockHome home = LoadVersion(block, pending).home;
-  StoreVersion(block, pending, {});
-  return home;
+void BlockStates::EndRollBack() {
+  std::atomic_ref(checkpoint_.is_exceeded).store(0, std::memory_order_release);
 }
 
 void BlockStates::NoteUpload(Extent extent) {
@@ -169,12 +181,37 @@ void BlockStates::Forget(Extent extent) {
   }
 }
 
-void BlockStates::Reset(Extent extent) {
-  Forget(extent);
-  for (std::size_t block = (extent.begin + block_bytes_ - 1) / block_bytes_;
-       (block + 1) * block_bytes_ <= extent.end; ++block) {
-    for (std::size_t index = 0; index < 2; ++index) StoreVersion(block, index, {});
+void ResetBlocks(std::span<BlockRecord> records, Extent extent, Bytes block_bytes) {
+  CheckpointRecord none;
+  BlockStates(records, none, block_bytes).Forget(extent);
+  for (std::size_t block = (extent.begin + block_bytes - 1) / block_bytes;
+       (block + 1) * block_bytes <= extent.end; ++block) {
+    for (BlockRecord::Version& version : records[block].versions) {
+      std::atomic_ref(version.epoch).store(0, std::memory_order_relaxed);
+      std::atomic_ref(version.home).store(kOwnPlace, std::memory_order_relaxed);
+      std::atomic_ref(version.word).store(0, std::memory_order_relaxed);
+    }
   }
+}
+
+std::vector<BlockHome> FreeAnnexHomes(const BlockStates& states, const ExtentSet& own,
+                                      std::size_t count) {
+  std::vector<std::size_t> taken;
+  for (const Extent& blocks : own.extents()) {
+    for (std::size_t block = blocks.begin; block < blocks.end; ++block) {
+      states.AppendAnnexPlaces(block, taken);
+    }
+  }
+  std::ranges::sort(taken);
+  std::vector<BlockHome> free;
+  auto next_taken = taken.begin();
+  for (const Extent& blocks : own.extents()) {
+    for (std::size_t place = blocks.begin; place < blocks.end && free.size() < count; ++place) {
+      while (next_taken != taken.end() && *next_taken < place) ++next_taken;
+      if (next_taken == taken.end() || *next_taken != place) free.push_back(AnnexHome(place));
+    }
+  }
+  return free;
 }
 
 }  // namespace torpor::memory

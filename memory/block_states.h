@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/units.h"
 #include "memory/extent_set.h"
@@ -20,10 +21,15 @@ enum class BlockOrigin : std::uint8_t {
   kChanged = 3,    // copied from the host, then changed by the GPU
 };
 
-// Where a block's bytes lie in host memory: a slot of storage, or the block's own place in the
-// session's image file.
+// Where a block's bytes lie in host memory: at the block's own place in the image's file, or at
+// some block's place in the annex, a second file of the same shape.
 using BlockHome = std::uint32_t;
 inline constexpr BlockHome kOwnPlace = 0;
+constexpr BlockHome AnnexHome(std::size_t place) { return static_cast<BlockHome>(place + 1); }
+// Returns the block whose place is `home` of `block`, in the file of `home`.
+constexpr std::size_t PlaceOfHome(std::size_t block, BlockHome home) {
+  return home == kOwnPlace ? block : home - 1;
+}
 
 // What is known of a block, in memory that processes share; zeros describe a new block. Of the two
 // versions, the one with the higher epoch holds. A version above the last checkpoint's epoch is not
@@ -41,9 +47,24 @@ struct BlockRecord {
 // work the checkpoint contains.
 struct CheckpointRecord {
   std::uint32_t epoch = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t is_exceeded = 0;  // whether blocks may have versions above the epoch
   std::array<std::uint64_t, 2> commands{};
 };
+
+// The layout of a session's file of block states: the records, then the checkpoint's on a page of
+// its own.
+struct BlockStatesLayout {
+  Bytes records = 0;     // size of the records
+  Bytes checkpoint = 0;  // where the checkpoint's record begins
+  Bytes total = 0;
+};
+inline constexpr Bytes kCheckpointPageBytes = 4096;
+// For an image of `image_bytes` (> 0).
+constexpr BlockStatesLayout LayoutOfBlockStates(Bytes image_bytes, Bytes block_bytes) {
+  const Bytes records = ((image_bytes - 1) / block_bytes + 1) * sizeof(BlockRecord);
+  const Bytes checkpoint = RoundUp(records, kCheckpointPageBytes);
+  return {records, checkpoint, checkpoint + kCheckpointPageBytes};
+}
 
 // The state of each block of a session's host image: the origin of the bytes, their hash, by which
 // an executor finds out whether the GPU's bytes are still the same, and their home. A view of
@@ -52,9 +73,9 @@ struct CheckpointRecord {
 // A write-back gives changed blocks a new version and another home, and leaves the last
 // checkpoint's bytes alone until Commit makes all new versions the next checkpoint at once.
 //
-// One process at a time changes the records, except that Forget and Reset may come from another
-// process at any time: Forget keeps origins, Reset is for bytes just allocated or freed, and a
-// block with too little knowledge costs only one more copy.
+// One process at a time changes the records, except that Forget and ResetBlocks may come from
+// another process at any time: Forget keeps origins, ResetBlocks is for bytes just allocated or
+// freed, and a block with too little knowledge costs only one more copy.
 class BlockStates {
  public:
   static constexpr Bytes kBytesPerBlock = sizeof(BlockRecord);
@@ -90,8 +111,13 @@ class BlockStates {
   // --- Write-backs ---
   // Whether the block has a version above the last checkpoint.
   bool IsPending(std::size_t block) const;
-  // Whether a pending version of the block needs a slot: the last checkpoint has the own place.
-  bool NeedsSlot(std::size_t block) const;
+  // Whether any block may be pending.
+  bool MayBePending() const;
+  // Whether a pending version of the block needs a place in the annex: the last checkpoint has
+  // bytes in the own place.
+  bool NeedsAnnex(std::size_t block) const;
+  // Adds the block's places in the annex, of whichever version, to `places`.
+  void AppendAnnexPlaces(std::size_t block, std::vector<std::size_t>& places) const;
   // Call before the copy of a block that the GPU has written: makes the origin scratch or changed,
   // and the hash unknown until SetInStep. The copy goes to `home`, which no checkpoint uses; a
   // pending block keeps its home.
@@ -102,21 +128,21 @@ class BlockStates {
   // Makes all versions the next checkpoint, which contains the work of all commands up to
   // `command`. Copies to the homes of pending blocks are complete.
   void Commit(std::uint64_t command);
+  bool has_checkpoint() const { return committed() > 0; }
   // The last command in the last checkpoint; 0 if there is none.
   std::uint64_t committed_command() const;
-  // Call for each block that was pending before Commit. Returns the former home, which nothing uses
-  // any more; kOwnPlace if that was no slot.
-  BlockHome Retire(std::size_t block);
-  // Undoes a pending version. Returns its home, as Retire. Call when its writer is gone.
-  BlockHome RollBack(std::size_t block);
+  // Call for each block that was pending before Commit: nothing uses the former home any more.
+  void Retire(std::size_t block);
+  // Undoes a pending version. Call when its writer is gone. Returns whether the block is untouched
+  // again while its own place may hold bytes, which the caller makes zeros.
+  bool RollBack(std::size_t block);
+  // Call when all pending versions are undone.
+  void EndRollBack();
 
   // Call before bytes of the extent are copied from the host, on the GPU and to the image.
   void NoteUpload(Extent extent);
   // Makes the hashes of all blocks that hold bytes of the extent unknown.
   void Forget(Extent extent);
-  // Call when the extent was allocated or freed: makes blocks wholly inside untouched, with their
-  // own places as homes, and forgets blocks partly inside.
-  void Reset(Extent extent);
 
  private:
   using Version = BlockRecord::Version;
@@ -135,5 +161,15 @@ class BlockStates {
   CheckpointRecord& checkpoint_;
   const Bytes block_bytes_;
 };
+
+// Call when the extent was allocated or freed: makes blocks wholly inside untouched, with their own
+// places as homes, and forgets blocks partly inside.
+void ResetBlocks(std::span<BlockRecord> records, Extent extent, Bytes block_bytes);
+
+// Returns the lowest `count` places in the annex that no version of the blocks of `own` uses;
+// `own` are the session's blocks (not bytes), whose places are the session's in the annex. Fewer if
+// there are no more.
+std::vector<BlockHome> FreeAnnexHomes(const BlockStates& states, const ExtentSet& own,
+                                      std::size_t count);
 
 }  // namespace torpor::memory

@@ -101,7 +101,7 @@ TEST_F(BlockStatesTest, OnlyAWholeUploadMakesAChangedBlockAnUploadedOne) {
 TEST_F(BlockStatesTest, MemoryThatIsFreedOrAllocatedIsUntouchedWhereItsBlocksAreItsOwn) {
   states_.NoteUpload({0, 4 * kBlock});
   for (std::size_t block = 0; block < 4; ++block) states_.SetInStep(block, kHash);
-  states_.Reset({kBlock / 2, 3 * kBlock + 1});
+  ResetBlocks(records_, {kBlock / 2, 3 * kBlock + 1}, kBlock);
   EXPECT_EQ(states_.origin(0), BlockOrigin::kUploaded) << "others have bytes there";
   EXPECT_EQ(states_.origin(1), BlockOrigin::kUntouched);
   EXPECT_EQ(states_.origin(2), BlockOrigin::kUntouched);
@@ -120,18 +120,31 @@ TEST_F(BlockStatesTest, ForgettingKeepsTheOrigin) {
 TEST_F(BlockStatesTest, AChangedBlockHasItsNewHomeAtOnceAndItsOldBytesUntilTheCheckpoint) {
   states_.NoteUpload({0, 2 * kBlock});
   states_.SetInStep(0, kHash);
-  EXPECT_TRUE(states_.NeedsSlot(0));
+  EXPECT_TRUE(states_.NeedsAnnex(0));
   states_.NoteChanged(0, 7);
   EXPECT_EQ(states_.home(0), 7u);
   EXPECT_EQ(states_.origin(0), BlockOrigin::kChanged);
   EXPECT_TRUE(states_.IsPending(0));
   EXPECT_FALSE(states_.IsPending(1));
   states_.SetInStep(0, kHash + 8);
-  EXPECT_EQ(states_.RollBack(0), 7u);
+  EXPECT_TRUE(states_.MayBePending());
+  EXPECT_FALSE(states_.RollBack(0)) << "its own place has its bytes";
+  states_.EndRollBack();
+  EXPECT_FALSE(states_.MayBePending());
   EXPECT_EQ(states_.home(0), kOwnPlace);
   EXPECT_EQ(states_.origin(0), BlockOrigin::kUploaded);
   EXPECT_TRUE(states_.IsInStep(0, kHash)) << "the last checkpoint's bytes";
-  EXPECT_EQ(states_.RollBack(1), kOwnPlace);
+  states_.RollBack(1);
+  EXPECT_EQ(states_.origin(1), BlockOrigin::kUploaded) << "nothing was pending";
+}
+
+TEST_F(BlockStatesTest, AnUntouchedBlocksOwnPlaceIsFreeAndIsClearedIfTheWriterDies) {
+  EXPECT_FALSE(states_.NeedsAnnex(0));
+  states_.NoteChanged(0, kOwnPlace);
+  EXPECT_EQ(states_.origin(0), BlockOrigin::kScratch);
+  EXPECT_TRUE(states_.RollBack(0));
+  EXPECT_EQ(states_.origin(0), BlockOrigin::kUntouched);
+  EXPECT_FALSE(states_.RollBack(0));
 }
 
 TEST_F(BlockStatesTest, ACheckpointTakesAllNewVersionsAtOnce) {
@@ -141,30 +154,39 @@ TEST_F(BlockStatesTest, ACheckpointTakesAllNewVersionsAtOnce) {
   states_.Commit(41);
   EXPECT_EQ(states_.committed_command(), 41u);
   EXPECT_FALSE(states_.IsPending(2));
-  EXPECT_EQ(states_.RollBack(2), kOwnPlace) << "nothing is undone any more";
-  EXPECT_EQ(states_.home(2), 7u);
+  EXPECT_FALSE(states_.MayBePending());
+  states_.RollBack(2);
+  EXPECT_EQ(states_.home(2), 7u) << "nothing is undone any more";
   EXPECT_EQ(states_.home(3), 8u);
-  EXPECT_EQ(states_.Retire(2), kOwnPlace);
+  states_.Retire(2);
   EXPECT_EQ(states_.home(2), 7u);
 }
 
-TEST_F(BlockStatesTest, ABlockReturnsFromItsSlotWithTheNextWriteBack) {
+TEST_F(BlockStatesTest, ABlockReturnsFromTheAnnexWithTheNextWriteBack) {
   states_.NoteChanged(2, 7);
   states_.Commit(1);
   states_.Retire(2);
-  EXPECT_FALSE(states_.NeedsSlot(2)) << "its own place holds nothing of the checkpoint";
+  EXPECT_FALSE(states_.NeedsAnnex(2)) << "its own place holds nothing of the checkpoint";
+  ExtentSet blocks;
+  blocks.Add({5, 8});
+  blocks.Add({2, 3});
+  EXPECT_EQ(FreeAnnexHomes(states_, blocks, 2), (std::vector{AnnexHome(2), AnnexHome(5)}));
+  EXPECT_EQ(FreeAnnexHomes(states_, blocks, 9),
+            (std::vector{AnnexHome(2), AnnexHome(5), AnnexHome(7)}))
+      << "home 7 is place 6";
   states_.NoteChanged(2, kOwnPlace);
   EXPECT_EQ(states_.home(2), kOwnPlace);
   states_.Commit(2);
-  EXPECT_EQ(states_.Retire(2), 7u) << "the slot is free";
-  EXPECT_EQ(states_.Retire(2), kOwnPlace) << "only once";
+  EXPECT_EQ(FreeAnnexHomes(states_, blocks, 9).size(), 3u) << "as long as it may be used";
+  states_.Retire(2);
+  EXPECT_EQ(FreeAnnexHomes(states_, blocks, 9).size(), 4u);
   EXPECT_EQ(states_.committed_command(), 2u);
 }
 
 TEST_F(BlockStatesTest, APendingBlockKeepsItsHome) {
   states_.NoteChanged(2, 7);
   states_.SetInStep(2, kHash);
-  EXPECT_FALSE(states_.NeedsSlot(2));
+  EXPECT_FALSE(states_.NeedsAnnex(2));
   states_.NoteChanged(2, 9);
   EXPECT_EQ(states_.home(2), 7u);
   EXPECT_FALSE(states_.IsInStep(2, kHash));
@@ -174,7 +196,7 @@ TEST_F(BlockStatesTest, FreedMemoryHasItsOwnPlaceAgain) {
   states_.NoteChanged(2, 7);
   states_.Commit(1);
   states_.NoteChanged(2, kOwnPlace);
-  states_.Reset({2 * kBlock, 3 * kBlock});
+  ResetBlocks(records_, {2 * kBlock, 3 * kBlock}, kBlock);
   EXPECT_EQ(states_.home(2), kOwnPlace);
   EXPECT_EQ(states_.origin(2), BlockOrigin::kUntouched);
   EXPECT_FALSE(states_.IsPending(2));

@@ -80,7 +80,7 @@ TEST_F(WriteBackPlanTest, BlocksWithoutLiveBytesStayUnknown) {
   EXPECT_EQ(states_.origin(4), BlockOrigin::kUntouched);
 }
 
-TEST_F(WriteBackPlanTest, BlocksOfACheckpointGetSlots) {
+TEST_F(WriteBackPlanTest, BlocksOfACheckpointGoToTheAnnex) {
   states_.NoteUpload({0, 3 * kBlock});
   states_.NoteChanged(2, 5);
   states_.Commit(1);
@@ -88,9 +88,9 @@ TEST_F(WriteBackPlanTest, BlocksOfACheckpointGetSlots) {
   const std::vector<HashedBlock> hashes = {{0, kOnes}, {1, kOnes}, {2, kOnes}};
   const WriteBackPlan plan = PlanWriteBack(Live({{0, 3 * kBlock}}), hashes, kZeros, states_);
   EXPECT_EQ(plan.stale.size(), 3u);
-  EXPECT_EQ(plan.slots, 2u) << "the third's own place is free";
-  const std::vector<BlockHome> slots = {8, 9};
-  BeginWriteBack(plan, slots, states_);
+  EXPECT_EQ(plan.annex, 2u) << "the third's own place is free";
+  const std::vector<BlockHome> homes = {8, 9};
+  BeginWriteBack(plan, homes, states_);
   EXPECT_EQ(states_.home(0), 8u);
   EXPECT_EQ(states_.home(1), 9u);
   EXPECT_EQ(states_.home(2), kOwnPlace);
@@ -126,13 +126,13 @@ TEST_F(WriteBackPlanTest, NothingIsLost) {
       case 0:  // an allocation, zeroed, as free bytes of the image are
         for (const Extent& gap : live.Gaps(where)) {
           for (Bytes i = gap.begin; i < gap.end; ++i) gpu[i] = 0;
-          states_.Reset(gap);
+          ResetBlocks(records_, gap, kBlock);
         }
         live.Add(where);
         break;
       case 1:
         fill(image, 0);
-        for (const Extent& part : live.Within(where)) states_.Reset(part);
+        for (const Extent& part : live.Within(where)) ResetBlocks(records_, part, kBlock);
         live.Remove(where);
         break;
       case 2:
@@ -178,7 +178,7 @@ class CrashTest : public WriteBackPlanTest {
 
   Block& AtHome(std::size_t block) {
     const BlockHome home = states_.home(block);
-    return home == kOwnPlace ? own_[block] : slots_[home];
+    return (home == kOwnPlace ? own_ : annex_)[PlaceOfHome(block, home)];
   }
 
   std::vector<Block> Image() {
@@ -187,29 +187,16 @@ class CrashTest : public WriteBackPlanTest {
     return image;
   }
 
-  BlockHome TakeSlot() {
-    const BlockHome slot = free_.back();
-    free_.pop_back();
-    return slot;
-  }
-
-  void Free(BlockHome slot) {
-    if (slot == kOwnPlace) return;
-    EXPECT_THAT(free_, testing::Not(testing::Contains(slot))) << "freed twice";
-    free_.push_back(slot);
-  }
-
   std::vector<Block> gpu_ = std::vector<Block>(kBlocks, Block(kBlock));
   std::vector<Block> own_ = gpu_;
-  std::vector<Block> slots_ = std::vector<Block>(2 * kBlocks + 1, Block(kBlock));
-  std::vector<BlockHome> free_;
+  std::vector<Block> annex_ = gpu_;
 };
 
 TEST_F(CrashTest, ADeadWriterLeavesTheLastCheckpoint) {
   std::mt19937 random(5);
   const ExtentSet live = Live({{0, kBlocks * kBlock}});
   const std::uint64_t zero_hash = HashOf(Block(kBlock));
-  for (BlockHome slot = 1; slot < slots_.size(); ++slot) free_.push_back(slot);
+  const ExtentSet blocks = Live({{0, kBlocks}});
   std::vector<Block> checkpoint = Image();
   for (std::uint64_t step = 1; step < 5'000; ++step) {
     for (Block& block : gpu_) {
@@ -220,29 +207,29 @@ TEST_F(CrashTest, ADeadWriterLeavesTheLastCheckpoint) {
       hashes.push_back({block, HashOf(gpu_[block])});
     }
     const WriteBackPlan plan = PlanWriteBack(live, hashes, zero_hash, states_);
-    std::vector<BlockHome> slots;
-    for (std::size_t i = 0; i < plan.slots; ++i) slots.push_back(TakeSlot());
-    BeginWriteBack(plan, slots, states_);
+    const std::vector<BlockHome> homes = FreeAnnexHomes(states_, blocks, plan.annex);
+    ASSERT_EQ(homes.size(), plan.annex);
+    BeginWriteBack(plan, homes, states_);
     const std::size_t copied = random() % (2 * kBlocks);  // of the copies, before the death
     for (std::size_t i = 0; i < std::min(copied, plan.stale.size()); ++i) {
       AtHome(plan.stale[i].block) = gpu_[plan.stale[i].block];
       states_.SetInStep(plan.stale[i].block, plan.stale[i].hash);
     }
     if (copied < plan.stale.size()) {
-      for (std::size_t block = 0; block < kBlocks; ++block) Free(states_.RollBack(block));
+      for (std::size_t block = 0; block < kBlocks; ++block) {
+        if (states_.RollBack(block)) own_[block] = Block(kBlock);
+      }
+      states_.EndRollBack();
       ASSERT_EQ(Image(), checkpoint) << "step " << step;
       gpu_ = checkpoint;
       continue;
     }
     states_.Commit(step);
-    for (const HashedBlock& block : plan.stale) Free(states_.Retire(block.block));
+    for (const HashedBlock& block : plan.stale) states_.Retire(block.block);
     ASSERT_EQ(Image(), gpu_) << "step " << step;
     ASSERT_EQ(states_.committed_command(), step);
     checkpoint = gpu_;
   }
-  std::size_t used = 0;
-  for (std::size_t block = 0; block < kBlocks; ++block) used += states_.home(block) != kOwnPlace;
-  EXPECT_EQ(free_.size() + used, slots_.size() - 1) << "no slot is lost";
 }
 
 }  // namespace

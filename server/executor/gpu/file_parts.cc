@@ -15,7 +15,7 @@ FileParts::~FileParts() {
 absl::Status FileParts::Ensure(memory::Extent extent) {
   if (extent.begin >= extent.end || extent.end > place_.bytes()) {
     return absl::InvalidArgumentError(absl::StrCat("[", extent.begin, ", ", extent.end,
-                                                   ") is not inside a file of ", place_.bytes(),
+                                                   ") is not inside a memory file's ", place_.bytes(),
                                                    " bytes"));
   }
   MutexLock lock(&mutex_);
@@ -23,7 +23,7 @@ absl::Status FileParts::Ensure(memory::Extent extent) {
   const memory::Extent whole{RoundDown(extent.begin, unit_),
                              std::min(RoundUp(extent.end, unit_), place_.bytes())};
   for (const memory::Extent& gap : mapped_.Gaps(whole)) {
-    TORPOR_RETURN_IF_ERROR(window_.Map(file_, gap.begin, PlaceOf(gap)));
+    TORPOR_RETURN_IF_ERROR(window_.Map(file_, from_ + gap.begin, PlaceOf(gap)));
     mapped_.Add(gap);
   }
   return absl::OkStatus();

@@ -1,0 +1,78 @@
+#include "server/executor/image/host_image.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status_macros.h"
+
+namespace torpor::executor {
+namespace {
+
+// Homes in the annex are few and close together.
+constexpr Bytes kAnnexUnit = 2 * kMiB;
+
+}  // namespace
+
+HostImage::HostImage(const Device& device, SharedMapping own, SharedMapping annex,
+                     const memory::BlockStates& states, Bytes unit, bool is_pinned)
+    : own_(std::move(own)),
+      annex_(std::move(annex)),
+      states_(states),
+      is_pinned_(is_pinned),
+      // Pins chunk by chunk on demand: pinned pages must stay in the file, and only whole chunks
+      // without live bytes leave the file.
+      own_pins_(device, own_.data(), own_.bytes(), unit),
+      annex_pins_(device, annex_.data(), annex_.bytes(), kAnnexUnit) {}
+
+absl::Status HostImage::Map(memory::Extent extent) { return own_.Ensure(extent); }
+
+std::vector<HostImage::Run> HostImage::RunsOf(memory::Extent extent) const {
+  const Bytes unit = states_.block_bytes();
+  std::vector<Run> runs;
+  while (extent.begin < extent.end) {
+    const Bytes block = extent.begin / unit;
+    const memory::BlockHome home = states_.home(block);
+    const Bytes place = memory::PlaceOfHome(block, home) * unit;
+    const Run next{{extent.begin, std::min(extent.end, (block + 1) * unit)},
+                   place + extent.begin % unit,
+                   home != memory::kOwnPlace};
+    const bool goes_on = !runs.empty() && runs.back().is_annex == next.is_annex &&
+                         runs.back().begin + runs.back().extent.bytes() == next.begin;
+    if (goes_on) {
+      runs.back().extent.end = next.extent.end;
+    } else {
+      runs.push_back(next);
+    }
+    extent.begin = next.extent.end;
+  }
+  return runs;
+}
+
+absl::StatusOr<std::vector<HostImage::Part>> HostImage::PartsOf(memory::Extent extent) const {
+  std::vector<Part> parts;
+  for (const Run& run : RunsOf(extent)) {
+    const SharedMapping& file = run.is_annex ? annex_ : own_;
+    TORPOR_RETURN_IF_ERROR(file.Ensure({run.begin, run.begin + run.extent.bytes()}));
+    parts.push_back({run.extent, file.data() + run.begin});
+  }
+  return parts;
+}
+
+absl::StatusOr<std::vector<HostImage::Part>> HostImage::PinnedPartsOf(memory::Extent extent) {
+  if (!is_pinned_) return PartsOf(extent);
+  std::vector<Part> parts;
+  for (const Run& run : RunsOf(extent)) {
+    const memory::Extent place{run.begin, run.begin + run.extent.bytes()};
+    TORPOR_RETURN_IF_ERROR((run.is_annex ? annex_ : own_).Ensure(place));
+    PinnedMemory& pins = run.is_annex ? annex_pins_ : own_pins_;
+    TORPOR_RETURN_IF_ERROR(pins.Ensure(place));
+    for (const memory::Extent& piece : pins.Split(place)) {
+      const Bytes before = piece.begin - place.begin;
+      const Bytes begin = run.extent.begin + before;
+      parts.push_back({{begin, begin + piece.bytes()}, pins.at(piece.begin)});
+    }
+  }
+  return parts;
+}
+
+}  // namespace torpor::executor
