@@ -70,6 +70,7 @@ absl::StatusOr<SessionIdentity> ToIdentity(const v1::SessionDescription& descrip
   identity.host_base = description.host_base();
   identity.host_bytes = description.host_bytes();
   identity.window_bytes = description.window_bytes();
+  identity.is_stateless = description.is_stateless();
   return identity;
 }
 

@@ -111,6 +111,7 @@ absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapA
     const bool was_kept = is_kept_in_place_ && !resident_before.empty();
     is_kept_in_place_ = was_kept || holds_addresses;
     touches_.Reset(allocations);
+    BeginEra();
   } else {
     ReleaseSource().IgnoreError();
     SetResident(resident_before);
@@ -212,6 +213,7 @@ absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream,
   blocks_.OnWrittenBack(plan);
   if (part.end == kAll) blocks_.Commit(command);
   unsaved_from_.store(part.end, std::memory_order_relaxed);
+  if (part.end == kAll) BeginEra();
   return copied;
 }
 
@@ -266,6 +268,7 @@ absl::Status DeviceImage::Drop() {
   SetResident({});
   is_peer_ = false;
   is_source_ = false;
+  BeginEra();
   status.Update(backing_->Release({0, bytes_}, {}));
   return status;
 }
@@ -294,6 +297,7 @@ absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
   }
   MarkDirty();
   touches_.Add(extent);
+  BeginEra();
   MutexLock lock(&mutex_);
   resident_.Add(extent);
   return absl::OkStatus();
@@ -312,6 +316,7 @@ absl::Status DeviceImage::MapPeer(const memory::ExtentSet& live, ChunkOwner& own
   SetResident(std::move(kept));
   TORPOR_ASSIGN_OR_RETURN(memory::ExtentSet reachable, backing_->Import(live, owner));
   SetResident(std::move(reachable));
+  BeginEra();
   return absl::OkStatus();
 }
 
@@ -335,6 +340,7 @@ absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet&
   TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes_));
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   touches_.Remove(extent);
+  BeginEra();
   {
     MutexLock lock(&mutex_);
     resident_.Remove(extent);

@@ -150,6 +150,10 @@ class DeviceImage {
   // to leave the file. No copy of the session is pending.
   absl::Status ReleaseHost(memory::Extent extent);
 
+  // Grows with every swap-in, complete write-back and change of the allocations. In an era the
+  // host image keeps what has been saved there, and no write-back is behind. Any thread.
+  std::uint64_t era() const { return era_.load(std::memory_order_relaxed); }
+
   // Returns the GPU's address of [address, address + bytes); 0 if the range is not resident memory
   // of the session. Takes any numbers.
   CUdeviceptr Resolve(std::uint64_t address, Bytes bytes) const;
@@ -201,6 +205,7 @@ class DeviceImage {
   Bytes unsaved_from() const {
     return is_exported_.load() ? 0 : unsaved_from_.load(std::memory_order_relaxed);
   }
+  void BeginEra() { era_.fetch_add(1, std::memory_order_relaxed); }
   // Undoes what another executor wrote back and could not complete.
   absl::Status ReturnToCheckpoint();
   bool HoldsAddressIn(memory::Extent extent) const;
@@ -247,6 +252,7 @@ class DeviceImage {
   AddressHull own_addresses_;
   std::atomic<Bytes> unsaved_from_{kAll};  // begin of possible differences from the host
   std::atomic<std::uint64_t> removals_{0};
+  std::atomic<std::uint64_t> era_{1};
   std::atomic<bool> is_exported_{false};
   std::atomic<bool> is_kept_in_place_{false};
   std::atomic<bool> is_source_{false};  // another GPU may be copying from here
