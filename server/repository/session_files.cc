@@ -28,11 +28,11 @@ constexpr Bytes kPageBytes = 4 * kKiB;
 
 absl::StatusOr<std::unique_ptr<SessionFiles>> SessionFiles::Create(const Sizes& sizes) {
   std::unique_ptr<SessionFiles> memory(new SessionFiles());
-  TORPOR_ASSIGN_OR_RETURN(memory->image_, CreateFile("torpor-image", sizes.image));
+  TORPOR_ASSIGN_OR_RETURN(memory->image_, CreateFile("torpor-image", 2 * sizes.image));
   TORPOR_ASSIGN_OR_RETURN(memory->host_arena_, CreateFile("torpor-host", sizes.host_arena));
   TORPOR_ASSIGN_OR_RETURN(memory->window_, CreateFile("torpor-window", sizes.window));
-  const memory::Extent states = BlockStates::StatesOf({0, sizes.image}, wire::kImageBlockBytes);
-  TORPOR_ASSIGN_OR_RETURN(memory->block_states_, CreateFile("torpor-blocks", states.end));
+  const Bytes states = memory::LayoutOfBlockStates(sizes.image, wire::kImageBlockBytes).total;
+  TORPOR_ASSIGN_OR_RETURN(memory->block_states_, CreateFile("torpor-blocks", states));
   return memory;
 }
 
@@ -72,13 +72,13 @@ absl::Status SessionFiles::NoteZeros(wire::SharedMemory what, Bytes offset, Byte
   const Bytes begin = RoundDown(offset, kImageBytesPerPage);
   const memory::Extent states =
       BlockStates::StatesOf({begin, offset + bytes}, wire::kImageBlockBytes);
-  void* const words = mmap(nullptr, states.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
+  void* const records = mmap(nullptr, states.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
                            block_states_.fd.get(), static_cast<off_t>(states.begin));
-  if (words == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot map the states of blocks");
-  BlockStates({static_cast<std::uint64_t*>(words), states.bytes() / BlockStates::kBytesPerBlock},
-              wire::kImageBlockBytes)
-      .Reset({offset - begin, offset + bytes - begin});
-  munmap(words, states.bytes());
+  if (records == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot map the states of blocks");
+  memory::ResetBlocks(
+      {static_cast<memory::BlockRecord*>(records), states.bytes() / BlockStates::kBytesPerBlock},
+      {offset - begin, offset + bytes - begin}, wire::kImageBlockBytes);
+  munmap(records, states.bytes());
   return absl::OkStatus();
 }
 

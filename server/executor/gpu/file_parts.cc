@@ -19,7 +19,7 @@ FileParts::~FileParts() {
 absl::Status FileParts::Ensure(memory::Extent extent) {
   if (extent.begin >= extent.end || extent.end > place_.bytes()) {
     return absl::InvalidArgumentError(absl::StrCat("[", extent.begin, ", ", extent.end,
-                                                   ") is not inside a file of ", place_.bytes(),
+                                                   ") is not inside a memory file's ", place_.bytes(),
                                                    " bytes"));
   }
   MutexLock lock(&mutex_);
@@ -27,7 +27,7 @@ absl::Status FileParts::Ensure(memory::Extent extent) {
   const memory::Extent whole{RoundDown(extent.begin, unit_),
                              std::min(RoundUp(extent.end, unit_), place_.bytes())};
   for (const memory::Extent& gap : mapped_.Gaps(whole)) {
-    TORPOR_RETURN_IF_ERROR(window_.Map(file_, gap.begin, PlaceOf(gap)));
+    TORPOR_RETURN_IF_ERROR(window_.Map(file_, from_ + gap.begin, PlaceOf(gap)));
     mapped_.Add(gap);
   }
   return absl::OkStatus();
@@ -42,15 +42,16 @@ std::vector<memory::Extent> FileParts::WithPages() const {
   std::vector<memory::Extent> parts;
   Bytes end = 0;
   while (end < place_.bytes()) {
-    const off_t begin = lseek(file_.get(), static_cast<off_t>(end), SEEK_DATA);
-    if (begin < 0 && errno == ENXIO) break;  // only a hole follows
-    const off_t hole = begin < 0 ? begin : lseek(file_.get(), begin, SEEK_HOLE);
+    const off_t data = lseek(file_.get(), static_cast<off_t>(from_ + end), SEEK_DATA);
+    if (data < 0 && errno == ENXIO) break;  // only a hole follows
+    const off_t hole = data < 0 ? data : lseek(file_.get(), data, SEEK_HOLE);
     if (hole < 0) {
       ReaderMutexLock lock(&mutex_);
       return mapped_.extents();
     }
-    end = std::min(static_cast<Bytes>(hole), place_.bytes());
-    if (static_cast<Bytes>(begin) < end) parts.push_back({static_cast<Bytes>(begin), end});
+    const Bytes begin = static_cast<Bytes>(data) - from_;
+    end = std::min(static_cast<Bytes>(hole) - from_, place_.bytes());
+    if (begin < end) parts.push_back({begin, end});
   }
   return parts;
 }

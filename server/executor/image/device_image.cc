@@ -16,10 +16,6 @@
 namespace torpor::executor {
 namespace {
 
-// A huge page. Pinned pages must stay in the file, and only whole chunks without live bytes, each
-// a multiple of the unit, leave the file. A larger unit would give pages to bytes never written.
-constexpr Bytes kPinUnit = 2 * kMiB;
-
 // Plans the groups of the missing allocations.
 std::vector<memory::SwapGroup> GroupsOf(const std::vector<memory::SwapAllocation>& live,
                                         const memory::ExtentSet& resident_before,
@@ -74,10 +70,10 @@ DeviceImage::DeviceImage(const Device& device, std::unique_ptr<ImageBacking> bac
       is_translating_(backing_->is_translating()),
       base_(base),
       bytes_(bytes),
-      host_image_(std::move(files.image)),
       options_(options),
-      pinned_(device, host_image_.data(), host_image_.bytes(), kPinUnit),
-      blocks_(std::move(files.block_states), *backing_, hasher),
+      blocks_(std::move(files.blocks), options.keeps_checkpoints, *backing_, hasher),
+      host_(device, std::move(files.image), std::move(files.annex), blocks_.states(),
+            options.pinned),
       own_addresses_(base),
       arrival_(device),
       touches_(arrival_, options.wait),
@@ -100,6 +96,7 @@ absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapA
     holds_addresses |= allocation.holds_addresses;
   }
   for (const memory::Extent& extent : whole.extents()) TORPOR_RETURN_IF_ERROR(MapHostPart(extent));
+  if (!dirty()) TORPOR_RETURN_IF_ERROR(ReturnToCheckpoint());
   const memory::ExtentSet resident_before = resident();
   const std::vector<memory::SwapGroup> groups = GroupsOf(live, resident_before, options_);
   std::vector<memory::Extent> in_place = allocations;
@@ -121,6 +118,16 @@ absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapA
     Undo(fresh);
   }
   return copied;
+}
+
+absl::Status DeviceImage::ReturnToCheckpoint() {
+  for (const std::size_t block : blocks_.RollBack()) {
+    const Bytes begin = block * wire::kImageBlockBytes;
+    TORPOR_ASSIGN_OR_RETURN(const std::vector<HostImage::Part> homes,
+                            host_.PartsOf({begin, begin + wire::kImageBlockBytes}));
+    for (const HostImage::Part& home : homes) std::memset(home.data, 0, home.extent.bytes());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status DeviceImage::ForgetStale() {
@@ -188,13 +195,14 @@ absl::Status DeviceImage::Prepare(memory::Extent piece, const memory::ExtentSet&
   return absl::OkStatus();
 }
 
-absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream, Bytes max_bytes) {
+absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream, Bytes max_bytes,
+                                                                std::uint64_t command) {
   if (!dirty()) return WrittenBack();
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   const memory::WriteBackPart part = memory::FirstPart(
       resident(), unsaved_from(), is_exported_ ? kAll : max_bytes, wire::kImageBlockBytes);
   TORPOR_ASSIGN_OR_RETURN(const memory::WriteBackPlan plan,
-                          blocks_.PlanWriteBack(part.live, stream));
+                          blocks_.BeginWriteBack(part.live, stream));
   WrittenBack copied;
   for (const memory::Extent& extent : plan.copies) {
     TORPOR_RETURN_IF_ERROR(CopyOut(extent, stream));
@@ -203,6 +211,7 @@ absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream,
   }
   TORPOR_RETURN_IF_ERROR(Wait(stream));
   blocks_.OnWrittenBack(plan);
+  if (part.end == kAll) blocks_.Commit(command);
   unsaved_from_.store(part.end, std::memory_order_relaxed);
   if (part.end == kAll) BeginEra();
   return copied;
@@ -222,20 +231,29 @@ std::vector<Bytes> DeviceImage::AddressHolders(const memory::ExtentSet& where) c
 bool DeviceImage::HoldsAddressIn(memory::Extent extent) const {
   // Reading unwritten pages would make the system allocate memory.
   return std::ranges::any_of(blocks_.Written(extent), [this](memory::Extent part) {
-    const std::span<const std::uint8_t> bytes(host_image_.data() + part.begin, part.bytes());
-    if (HoldsAddress(bytes, part.begin, own_addresses_.range())) return true;
-    // Memory written by kernels may hold the GPU's addresses.
-    return is_translating_ && HoldsAddress(bytes, part.begin, backing_->gpu_addresses());
+    const auto homes = host_.PartsOf(part);
+    return !homes.ok() || std::ranges::any_of(*homes, [this](const HostImage::Part& home) {
+      const std::span<const std::uint8_t> bytes(home.data, home.extent.bytes());
+      const Bytes begin = home.extent.begin;
+      if (HoldsAddress(bytes, begin, own_addresses_.range())) return true;
+      // Memory written by kernels may hold the GPU's addresses.
+      return is_translating_ && HoldsAddress(bytes, begin, backing_->gpu_addresses());
+    });
   });
 }
 
 std::uint64_t DeviceImage::HostWord(std::uint64_t address) const {
   std::uint64_t word = 0;
   const Bytes begin = address - base_;
-  if (!host_image_.Holds(begin, sizeof word)) return 0;
+  if (!host_.Holds(begin, sizeof word)) return 0;
   // Reading unwritten pages would make the system allocate memory.
   if (blocks_.Written({begin, begin + sizeof word}).empty()) return 0;
-  std::memcpy(&word, host_image_.data() + begin, sizeof word);
+  const auto homes = host_.PartsOf({begin, begin + sizeof word});
+  if (!homes.ok()) return 0;
+  for (const HostImage::Part& home : *homes) {
+    std::memcpy(reinterpret_cast<std::uint8_t*>(&word) + (home.extent.begin - begin), home.data,
+                home.extent.bytes());
+  }
   return word;
 }
 
@@ -332,13 +350,13 @@ absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet&
 
 absl::StatusOr<bool> DeviceImage::PinNext() {
   if (!options_.pinned) return false;
-  const std::optional<Bytes> pages = host_image_.PageBytes();
+  const std::optional<Bytes> pages = host_.PageBytes();
   // What is written has got pages. Looking at the states would take longer.
   if (pages && pages == pinned_at_) return false;
   absl::StatusOr<bool> has_pinned = PinNextWritten();
   if (!has_pinned.ok()) {
     // Trying again is in vain until something changes.
-    pinned_at_ = host_image_.PageBytes();
+    pinned_at_ = host_.PageBytes();
   } else if (*has_pinned) {
     pinned_at_.reset();
   } else {
@@ -350,8 +368,7 @@ absl::StatusOr<bool> DeviceImage::PinNext() {
 absl::StatusOr<bool> DeviceImage::PinNextWritten() {
   TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::Extent> written, blocks_.AllWritten());
   for (const memory::Extent& extent : written) {
-    TORPOR_RETURN_IF_ERROR(host_image_.Ensure(extent));
-    TORPOR_ASSIGN_OR_RETURN(const bool has_pinned, pinned_.RegisterNext(extent));
+    TORPOR_ASSIGN_OR_RETURN(const bool has_pinned, host_.PinNext(extent));
     if (has_pinned) return true;
   }
   return false;
@@ -361,7 +378,7 @@ absl::Status DeviceImage::ReleaseHost(memory::Extent extent) {
   TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes_));
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   pinned_at_.reset();
-  return pinned_.UnregisterOverlapping(extent);
+  return host_.ReleaseOwn(extent);
 }
 
 CUdeviceptr DeviceImage::Resolve(std::uint64_t address, Bytes bytes) const {
@@ -413,8 +430,12 @@ absl::Status DeviceImage::SaveRange(std::uint64_t address, Bytes bytes, CUstream
 // Pins nothing: the executor does that when idle, in larger pieces.
 absl::Status DeviceImage::SaveBytes(std::uint64_t address, std::span<const std::uint8_t> bytes) {
   const Bytes begin = address - base_;
-  blocks_.OnUpload({begin, begin + bytes.size()});
-  std::memcpy(host_image_.data() + begin, bytes.data(), bytes.size());
+  const memory::Extent extent{begin, begin + bytes.size()};
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<HostImage::Part> homes, host_.PartsOf(extent));
+  blocks_.OnUpload(extent);
+  for (const HostImage::Part& home : homes) {
+    std::memcpy(home.data, bytes.data() + (home.extent.begin - begin), home.extent.bytes());
+  }
   return absl::OkStatus();
 }
 
@@ -431,7 +452,7 @@ ImageUse DeviceImage::use() const {
 
 absl::Status DeviceImage::MapHostPart(memory::Extent extent) {
   TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes_));
-  TORPOR_RETURN_IF_ERROR(host_image_.Ensure(extent));
+  TORPOR_RETURN_IF_ERROR(host_.Map(extent));
   TORPOR_RETURN_IF_ERROR(blocks_.MapStates(extent));
   // A pointer may point behind the last byte, and a little further.
   own_addresses_.Add({extent.begin, extent.end + memory::RangeAllocator::kGuard});
@@ -477,12 +498,12 @@ absl::Status DeviceImage::Clear(memory::Extent extent, CUstream stream) {
 }
 
 absl::Status DeviceImage::CopyIn(memory::Extent extent, CUstream stream) {
-  if (options_.pinned) TORPOR_RETURN_IF_ERROR(pinned_.Ensure(extent));
-  for (const memory::Extent& piece : pinned_.Split(extent)) {
-    for (const BackedPart& part : backing_->PartsOf(piece)) {
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<HostImage::Part> homes, host_.PinnedPartsOf(extent));
+  for (const HostImage::Part& home : homes) {
+    for (const BackedPart& part : backing_->PartsOf(home.extent)) {
+      const std::uint8_t* const from = home.data + (part.extent.begin - home.extent.begin);
       TORPOR_RETURN_IF_ERROR(device_.Status(
-          device_.driver().MemcpyHtoDAsync(part.address, pinned_.at(part.extent.begin),
-                                           part.extent.bytes(), stream),
+          device_.driver().MemcpyHtoDAsync(part.address, from, part.extent.bytes(), stream),
           "copying the image to the GPU"));
     }
   }
@@ -503,12 +524,12 @@ absl::Status DeviceImage::CopyFrom(const std::vector<BackedPart>& source, CUstre
 }
 
 absl::Status DeviceImage::CopyOut(memory::Extent extent, CUstream stream) {
-  if (options_.pinned) TORPOR_RETURN_IF_ERROR(pinned_.Ensure(extent));
-  for (const memory::Extent& piece : pinned_.Split(extent)) {
-    for (const BackedPart& part : backing_->PartsOf(piece)) {
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<HostImage::Part> homes, host_.PinnedPartsOf(extent));
+  for (const HostImage::Part& home : homes) {
+    for (const BackedPart& part : backing_->PartsOf(home.extent)) {
+      std::uint8_t* const to = home.data + (part.extent.begin - home.extent.begin);
       TORPOR_RETURN_IF_ERROR(device_.Status(
-          device_.driver().MemcpyDtoHAsync(pinned_.at(part.extent.begin), part.address,
-                                           part.extent.bytes(), stream),
+          device_.driver().MemcpyDtoHAsync(to, part.address, part.extent.bytes(), stream),
           "copying the image from the GPU"));
     }
   }

@@ -19,11 +19,11 @@
 #include "memory/swap_planner.h"
 #include "memory/write_back_plan.h"
 #include "server/executor/gpu/device.h"
-#include "server/executor/gpu/pinned_memory.h"
 #include "server/executor/gpu/shared_mapping.h"
 #include "server/executor/image/address_hull.h"
 #include "server/executor/image/address_table.h"
 #include "server/executor/image/image_arrival.h"
+#include "server/executor/image/host_image.h"
 #include "server/executor/image/image_backing.h"
 #include "server/executor/image/image_blocks.h"
 #include "server/executor/image/image_touches.h"
@@ -35,7 +35,8 @@ namespace torpor::executor {
 // A session's memory files behind the image, mapped.
 struct ImageFiles {
   SharedMapping image;
-  SharedMapping block_states;
+  SharedMapping annex;  // as large
+  ImageBlocks::Files blocks;
 };
 
 // Bytes that a swap-in has copied.
@@ -105,7 +106,10 @@ class DeviceImage {
   // Makes the host image equal to the device's: copies the blocks that have changed, if any may
   // have. Looks at `max_bytes` at most, rounded up to blocks, or at all of an exported image. The
   // next write-back goes on from there; the image stays dirty until a write-back reaches the end.
-  absl::StatusOr<WrittenBack> WriteBack(CUstream stream, Bytes max_bytes = kAll);
+  // A write-back that has reached the end is a checkpoint of the session after `command`, the last
+  // that it ran.
+  absl::StatusOr<WrittenBack> WriteBack(CUstream stream, Bytes max_bytes = kAll,
+                                        std::uint64_t command = 0);
   // Returns the offsets of allocations whose host image holds addresses of the session's memory,
   // the client's or the GPU's. Looks only into the extents `where`.
   std::vector<Bytes> AddressHolders(const memory::ExtentSet& where) const;
@@ -207,6 +211,8 @@ class DeviceImage {
     return is_exported_.load() ? 0 : unsaved_from_.load(std::memory_order_relaxed);
   }
   void BeginEra() { era_.fetch_add(1, std::memory_order_relaxed); }
+  // Undoes what another executor wrote back and could not complete.
+  absl::Status ReturnToCheckpoint();
   bool HoldsAddressIn(memory::Extent extent) const;
   CUdeviceptr TranslateBy(const AddressTable& table, std::uint64_t address) const {
     return address - base_ < bytes_ ? table.Translate(address - base_) : 0;
@@ -246,10 +252,9 @@ class DeviceImage {
   const bool is_translating_;
   const std::uint64_t base_;
   const Bytes bytes_;
-  const SharedMapping host_image_;
   const SwapOptions options_;
-  PinnedMemory pinned_;
   ImageBlocks blocks_;
+  HostImage host_;
   // The bytes of the host image's pages when PinNext last found nothing left, or failed; of the
   // thread that runs an operation or PinNext.
   std::optional<Bytes> pinned_at_;

@@ -11,8 +11,8 @@
 
 namespace torpor::executor {
 
-// Where this process maps the memory files of all sessions: a window each for images, for states
-// of their blocks, and for host arenas, the last at the clients' own addresses. A file's parts lie
+// Where this process maps the memory files of all sessions: a window each for images, for their
+// annexes, for states of their blocks, and for host arenas, the last at the clients' own addresses. A file's parts lie
 // at its session's addresses, so that sessions never overlap, and a session takes up no more of
 // this process than its segments.
 class NodeWindows {
@@ -33,6 +33,7 @@ class NodeWindows {
   const server::NodeAddresses addresses_;
   const Bytes segment_bytes_;
   std::unique_ptr<AddressWindow> images_;
+  std::unique_ptr<AddressWindow> annexes_;
   std::unique_ptr<AddressWindow> block_states_;
   std::unique_ptr<AddressWindow> arenas_;
 };

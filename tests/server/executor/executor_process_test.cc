@@ -61,19 +61,20 @@ struct TestSession {
     };
     window_file = make(kWindowBytes);
     arena_file = make(kHostBytes);
-    image_file = make(kDeviceBytes);
+    image_file = make(2 * kDeviceBytes);
     block_states_file = make(StateBytes(kDeviceBytes));
     window = *SharedMapping::Map(window_file, kWindowBytes);
     arena = *SharedMapping::Map(arena_file, kHostBytes);
     image = *SharedMapping::Map(image_file, kDeviceBytes);
     block_states = *SharedMapping::Map(block_states_file, StateBytes(kDeviceBytes));
-    StatesIn(block_states).NoteUpload({0, kDeviceBytes});  // tests write to the image
+    // Tests write to the image.
+    StatesIn(block_states, kDeviceBytes).NoteUpload({0, kDeviceBytes});
   }
 
   void OfferTo(FakeDaemon& daemon) const {
     daemon.Offer(id, wire::SharedMemory::kWindow, window_file.get(), kWindowBytes);
     daemon.Offer(id, wire::SharedMemory::kHostArena, arena_file.get(), kHostBytes);
-    daemon.Offer(id, wire::SharedMemory::kImage, image_file.get(), kDeviceBytes);
+    daemon.Offer(id, wire::SharedMemory::kImage, image_file.get(), 2 * kDeviceBytes);
     daemon.Offer(id, wire::SharedMemory::kBlockStates, block_states_file.get(),
                  StateBytes(kDeviceBytes));
   }

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <string>
+
+#include "memory/block_states.h"
 
 namespace torpor::server {
 namespace {
@@ -54,16 +57,24 @@ TEST(SessionFiles, BlocksThatAreFreedAreUntouchedAgain) {
   const auto memory = SessionFiles::Create(kSizes);
   ASSERT_TRUE(memory.ok());
   const int fd = (*memory)->descriptor(wire::SharedMemory::kBlockStates);
-  EXPECT_EQ((*memory)->size(wire::SharedMemory::kBlockStates), kGiB / (8 * kKiB));
-  const std::uint64_t words[] = {~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0}};
-  ASSERT_EQ(pwrite(fd, words, sizeof words, 0), static_cast<ssize_t>(sizeof words));
+  EXPECT_EQ((*memory)->size(wire::SharedMemory::kBlockStates),
+            memory::LayoutOfBlockStates(kGiB, 64 * kKiB).total);
+  memory::BlockRecord full;
+  for (memory::BlockRecord::Version& version : full.versions) version = {~std::uint64_t{0}, 7, 9};
+  const std::array<memory::BlockRecord, 3> records = {full, full, full};
+  ASSERT_EQ(pwrite(fd, records.data(), sizeof records, 0), static_cast<ssize_t>(sizeof records));
   ASSERT_TRUE((*memory)->Discard(wire::SharedMemory::kImage, 64 * kKiB, 64 * kKiB).ok());
   ASSERT_TRUE((*memory)->Clear(wire::SharedMemory::kImage, 128 * kKiB, 64 * kKiB).ok());
-  std::uint64_t read[3] = {};
-  ASSERT_EQ(pread(fd, read, sizeof read, 0), static_cast<ssize_t>(sizeof read));
-  EXPECT_EQ(read[0], words[0]);
-  EXPECT_EQ(read[1], 0u);
-  EXPECT_EQ(read[2], 0u);
+  std::array<memory::BlockRecord, 3> read{};
+  ASSERT_EQ(pread(fd, read.data(), sizeof read, 0), static_cast<ssize_t>(sizeof read));
+  EXPECT_EQ(read[0].versions[1].home, 7u);
+  for (const memory::BlockRecord& freed : {read[1], read[2]}) {
+    for (const memory::BlockRecord::Version& version : freed.versions) {
+      EXPECT_EQ(version.word, 0u);
+      EXPECT_EQ(version.home, memory::kOwnPlace);
+      EXPECT_EQ(version.epoch, 0u);
+    }
+  }
 }
 
 }  // namespace

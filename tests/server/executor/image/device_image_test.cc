@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,9 @@ class DeviceImageTest : public testing::Test {
     pool_->Return(*pool_->Take(8));  // waits until the pool is full
     ImageFiles files = NewImageFiles(kRange);
     host_ = files.image.data();
-    states_.emplace(StatesIn(files.block_states));
+    states_.emplace(StatesOf(files));
+    bytes_.emplace(files);
+    records_ = RecordsOf(files);
     image_ = std::make_unique<DeviceImage>(*device_,
                                            *MappedBacking::Open(*device_, *pool_, kBase, kRange),
                                            hasher_, kBase, kRange, std::move(files));
@@ -40,12 +43,19 @@ class DeviceImageTest : public testing::Test {
     return set;
   }
 
+  // As torpord does with memory that is freed.
+  void Untouch(memory::Extent extent) {
+    memory::ResetBlocks(records_, extent, wire::kImageBlockBytes);
+  }
+
   FakeCuda cuda_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<PhysicalPool> pool_;
   HostBlockHasher hasher_;
   std::unique_ptr<DeviceImage> image_;
-  std::uint8_t* host_ = nullptr;
+  std::uint8_t* host_ = nullptr;        // own places of the blocks
+  std::optional<HostBytes> bytes_;      // of the blocks, wherever they are
+  std::span<memory::BlockRecord> records_;
   std::optional<memory::BlockStates> states_;
   CUstream stream_ = nullptr;
 };
@@ -57,7 +67,7 @@ TEST_F(DeviceImageTest, SwapsInAndOutWhatTheGpuChanged) {
   gpu(100)[0] = 9;
   image_->MarkDirty();
   EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 2000u);
-  EXPECT_EQ(host_[100], 9);
+  EXPECT_EQ((*bytes_)[100], 9);
   EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 0u) << "in step: nothing to copy";
   ASSERT_TRUE(image_->Drop().ok());
   EXPECT_EQ(cuda_.mapped_chunks(), 0u);
@@ -76,8 +86,8 @@ TEST_F(DeviceImageTest, OnlyBlocksThatTheGpuChangedAreWrittenBack) {
   gpu(4 * kBlock - 101)[0] = 2;
   image_->MarkDirty();
   EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 2 * kBlock - 100);
-  EXPECT_EQ(host_[kBlock], 1);
-  EXPECT_EQ(host_[4 * kBlock - 101], 2);
+  EXPECT_EQ((*bytes_)[kBlock], 1);
+  EXPECT_EQ((*bytes_)[4 * kBlock - 101], 2);
   EXPECT_EQ(states_->origin(0), memory::BlockOrigin::kUploaded);
   EXPECT_EQ(states_->origin(1), memory::BlockOrigin::kChanged);
 }
@@ -96,8 +106,8 @@ class OlderCopyTest : public DeviceImageTest {
   }
   // Of one byte in each half of the image's last but one block.
   void WriteBackElsewhere(std::uint8_t value) {
-    states_->NoteChanged(2);
-    host_[2 * kBlock] = host_[3 * kBlock - 1] = value;
+    states_->NoteOverwritten(2);
+    (*bytes_)[2 * kBlock] = (*bytes_)[3 * kBlock - 1] = value;
     states_->SetInStep(2, std::uint64_t{0x1000} * value);
   }
 };
@@ -116,7 +126,7 @@ TEST_F(OlderCopyTest, OnlyWhatHasChangedComesAnew) {
 
 TEST_F(OlderCopyTest, AnUploadElsewhereComesAnewWhileItsHashIsUnknown) {
   states_->NoteUpload({kBlock + 5, kBlock + 6});
-  host_[kBlock + 5] = 8;
+  (*bytes_)[kBlock + 5] = 8;
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(image_->ForgetStale().ok());
     EXPECT_EQ(image_->SwapIn(InOrder({{0, 4 * kBlock}}))->total(), kBlock);
@@ -136,14 +146,14 @@ TEST_F(OlderCopyTest, ChangesMadeHereAndWrittenBackAreNoneToCome) {
 
 TEST_F(OlderCopyTest, WhatWasAllocatedElsewhereComesToo) {
   states_->NoteUpload({4 * kBlock, 5 * kBlock});
-  host_[4 * kBlock] = 6;
+  (*bytes_)[4 * kBlock] = 6;
   ASSERT_TRUE(image_->ForgetStale().ok());
   EXPECT_EQ(image_->SwapIn(InOrder({{0, 4 * kBlock}, {4 * kBlock, 5 * kBlock}}))->total(), kBlock);
   EXPECT_EQ(gpu(4 * kBlock)[0], 6);
 }
 
 TEST_F(OlderCopyTest, BlocksThatAreZerosAgainAreCleared) {
-  states_->Reset({2 * kBlock, 3 * kBlock});
+  Untouch({2 * kBlock, 3 * kBlock});
   ASSERT_TRUE(image_->ForgetStale().ok());
   EXPECT_EQ(image_->SwapIn(InOrder({{0, 4 * kBlock}}))->total(), 0u);
   EXPECT_EQ(gpu(2 * kBlock)[0], 0);
@@ -170,7 +180,7 @@ TEST_F(DeviceImageTest, WhatChangesAfterAPartIsFoundByTheNext) {
   image_->MarkDirty();
   EXPECT_FALSE(image_->is_partly_saved());
   EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 3 * kBlock);
-  EXPECT_EQ(host_[kBlock], 9);
+  EXPECT_EQ((*bytes_)[kBlock], 9);
   EXPECT_FALSE(image_->dirty());
 }
 
@@ -185,7 +195,7 @@ TEST_F(DeviceImageTest, WhatIsKnownOfTheImageIsKnownOnTheNextGpuToo) {
 }
 
 TEST_F(DeviceImageTest, MemoryThatNobodyWroteIsNeitherCopiedInNorOut) {
-  states_->Reset({0, kRange});
+  Untouch({0, kRange});
   ASSERT_TRUE(image_->Grow({0, FakeCuda::kChunk}, stream_).ok());
   gpu(0)[5] = 1;
   EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), wire::kImageBlockBytes);
@@ -204,7 +214,7 @@ TEST_F(DeviceImageTest, WhatAnAllocationFindsInAChunkIsNoHashsBusiness) {
   ASSERT_TRUE(image_->Grow({512, 2048}, stream_).ok());
   gpu(1000)[0] = 9;
   ASSERT_EQ(image_->WriteBack(stream_)->bytes.total(), 2048u);
-  EXPECT_EQ(host_[1000], 9);
+  EXPECT_EQ((*bytes_)[1000], 9);
 }
 
 TEST_F(DeviceImageTest, ASecondSwapInCopiesNothing) {
@@ -270,7 +280,7 @@ TEST_F(DeviceImageTest, PagesThatLeaveTheFileAreNotKept) {
   ASSERT_TRUE(image_->SaveRange(kBase + 2 * kChunk, 64, stream_).ok());
   EXPECT_TRUE(cuda_.IsRegistered(host_ + 2 * kChunk));
   EXPECT_FALSE(cuda_.IsRegistered(host_ + kChunk)) << "nothing there is live";
-  EXPECT_EQ(host_[2 * kChunk + 5], 5);
+  EXPECT_EQ((*bytes_)[2 * kChunk + 5], 5);
   EXPECT_FALSE(image_->ReleaseHost({0, kRange + 1}).ok());
 }
 
@@ -287,9 +297,11 @@ class PinnedAheadTest : public DeviceImageTest {
   }
   void OpenImage(const SwapOptions& options) {
     image_.reset();
-    ImageFiles files{NewFile(kImage), NewFile(StateBytes(kImage))};
+    ImageFiles files = NewUnwrittenFiles(kImage);
     host_ = files.image.data();
-    states_.emplace(StatesIn(files.block_states));
+    states_.emplace(StatesOf(files));
+    bytes_.emplace(files);
+    records_ = RecordsOf(files);
     image_ = std::make_unique<DeviceImage>(*device_,
                                            *MappedBacking::Open(*device_, *pool_, kBase, kImage),
                                            hasher_, kBase, kImage, std::move(files), options);
@@ -335,13 +347,13 @@ TEST_F(PinnedAheadTest, ASwapInFindsItsPagesPinned) {
   image_->MarkDirty();
   gpu(kUnit)[5] = 5;
   ASSERT_TRUE(image_->WriteBack(stream_).ok());
-  EXPECT_EQ(host_[kUnit + 5], 5);
+  EXPECT_EQ((*bytes_)[kUnit + 5], 5);
 }
 
 TEST_F(PinnedAheadTest, FreeingAffectsThePieceConcernedWhichIsPinnedAgain) {
   states_->NoteUpload({0, kImage});
   PinAll();
-  states_->Reset({kUnit, 2 * kUnit});
+  Untouch({kUnit, 2 * kUnit});
   ASSERT_TRUE(image_->ReleaseHost({kUnit, 2 * kUnit}).ok());
   EXPECT_FALSE(cuda_.IsRegistered(host_));
   EXPECT_TRUE(cuda_.IsRegistered(host_ + kSlot)) << "another piece";
@@ -377,8 +389,73 @@ TEST_F(DeviceImageTest, UploadsSurviveWithoutWriteBack) {
   ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
   std::memset(gpu(128), 3, 64);
   ASSERT_TRUE(image_->SaveRange(kBase + 128, 64, stream_).ok());
-  EXPECT_EQ(host_[128], 3);
+  EXPECT_EQ((*bytes_)[128], 3);
   EXPECT_FALSE(image_->dirty());
+}
+
+class CheckpointTest : public DeviceImageTest {
+ protected:
+  static constexpr Bytes kBlock = wire::kImageBlockBytes;
+
+  void SetUp() override {
+    DeviceImageTest::SetUp();
+    std::memset(host_, 7, 4 * kBlock);
+    ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kBlock}})).ok());
+    image_->MarkDirty();
+    ASSERT_TRUE(image_->WriteBack(stream_, DeviceImage::kAll, 10).ok());
+  }
+  void Change(Bytes block, std::uint8_t value) {
+    gpu(block * kBlock)[0] = value;
+    image_->MarkDirty();
+  }
+};
+
+TEST_F(CheckpointTest, ContainsTheCommandsUpToTheWriteBacks) {
+  EXPECT_EQ(states_->committed_command(), 10u);
+  Change(1, 8);
+  ASSERT_TRUE(image_->WriteBack(stream_, DeviceImage::kAll, 25).ok());
+  EXPECT_EQ(states_->committed_command(), 25u);
+  EXPECT_EQ((*bytes_)[kBlock], 8);
+  EXPECT_EQ(host_[kBlock], 7) << "the last checkpoint's byte was left alone";
+}
+
+TEST_F(CheckpointTest, IsWholeWhereverTheWriterDies) {
+  Change(0, 8);
+  Change(3, 9);
+  ASSERT_TRUE(image_->WriteBack(stream_, 2 * kBlock, 25).ok());
+  ASSERT_TRUE(image_->is_partly_saved());
+  EXPECT_EQ((*bytes_)[0], 8);
+  // The successor knows nothing of this GPU's changes.
+  image_->ForgetChanges();
+  ASSERT_TRUE(image_->Drop().ok());
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kBlock}})).ok());
+  EXPECT_EQ(states_->committed_command(), 10u);
+  EXPECT_EQ(gpu(0)[0], 7);
+  EXPECT_EQ(gpu(3 * kBlock)[0], 7);
+}
+
+TEST_F(CheckpointTest, BlocksChangeBetweenTwoHomes) {
+  for (std::uint8_t value = 1; value < 50; ++value) {
+    Change(1, value);
+    Change(2, value);
+    EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 2 * kBlock);
+    ASSERT_TRUE(image_->Drop().ok());
+    ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kBlock}})).ok());
+    EXPECT_EQ(gpu(kBlock)[0], value);
+    EXPECT_EQ(gpu(2 * kBlock)[0], value);
+    EXPECT_EQ(gpu(2 * kBlock)[1], 7);
+    EXPECT_LE(states_->home(2), memory::AnnexHome(1)) << "the annex is no larger than needed";
+  }
+}
+
+TEST_F(CheckpointTest, UploadsReachABlockInTheAnnex) {
+  Change(1, 8);
+  ASSERT_TRUE(image_->WriteBack(stream_).ok());
+  const std::vector<std::uint8_t> bytes(2 * kBlock, 5);
+  ASSERT_TRUE(image_->SaveBytes(kBase + kBlock / 2, bytes).ok());
+  EXPECT_EQ((*bytes_)[kBlock - 1], 5);
+  EXPECT_EQ((*bytes_)[kBlock], 5);
+  EXPECT_EQ((*bytes_)[2 * kBlock + kBlock / 2], 7);
 }
 
 }  // namespace

@@ -15,6 +15,12 @@ namespace {
 
 constexpr Bytes kNodeBytes = 1024 * kGiB;
 constexpr Bytes kSegment = kGiB;
+constexpr memory::BlockStatesLayout kLayout =
+    memory::LayoutOfBlockStates(kNodeBytes, wire::kImageBlockBytes);
+
+constexpr Bytes RecordBytes(Bytes image_bytes) {
+  return memory::BlockStates::StatesOf({0, image_bytes}, wire::kImageBlockBytes).end;
+}
 
 // Sessions whose memory files are as torpord makes them: of the size of the node's addresses,
 // mapped in parts; and which other executors may write to.
@@ -40,7 +46,7 @@ class PinningAheadTest : public testing::Test {
   }
   Elsewhere& Open(std::uint64_t number) {
     Elsewhere& files = files_.emplace_back();
-    files.image = NewSparseFile(kNodeBytes);
+    files.image = NewSparseFile(2 * kNodeBytes);
     files.states = NewSparseFile(StateBytes(kNodeBytes));
     SessionIdentity identity = MakeIdentity(number);
     identity.device_base = kBase;
@@ -48,9 +54,12 @@ class PinningAheadTest : public testing::Test {
     MappedSessionFiles mapped = MakeSessionFiles(MakeIdentity(number));
     mapped.image.image = *SharedMapping::InParts(UniqueFd(dup(files.image.get())), *images_,
                                                  {0, kNodeBytes}, kSegment);
-    mapped.image.block_states =
-        *SharedMapping::InParts(UniqueFd(dup(files.states.get())), *states_,
-                                {0, StateBytes(kNodeBytes)}, StateBytes(kSegment));
+    mapped.image.annex = *SharedMapping::InParts(UniqueFd(dup(files.image.get())), *annexes_,
+                                                 {0, kNodeBytes}, kSegment, kNodeBytes);
+    mapped.image.blocks.records = *SharedMapping::InParts(
+        UniqueFd(dup(files.states.get())), *states_, {0, kLayout.records}, RecordBytes(kSegment));
+    mapped.image.blocks.checkpoint =
+        *SharedMapping::Map(files.states, memory::kCheckpointPageBytes, 0, kLayout.checkpoint);
     files.here = mapped.image.image.data();
     auto memory = *SessionMemory::Open(*device_, gpu_memory_, hasher_, identity, std::move(mapped),
                                        directory_);
@@ -64,7 +73,8 @@ class PinningAheadTest : public testing::Test {
   }
   // As another executor does with an upload.
   static void Write(const Elsewhere& files, memory::Extent extent) {
-    StatesIn(*SharedMapping::Map(files.states, StateBytes(kNodeBytes))).NoteUpload(extent);
+    StatesIn(*SharedMapping::Map(files.states, StateBytes(kNodeBytes)), kNodeBytes)
+        .NoteUpload(extent);
     EXPECT_EQ(fallocate(files.image.get(), 0, static_cast<off_t>(extent.begin),
                         static_cast<off_t>(extent.bytes())),
               0);
@@ -78,7 +88,8 @@ class PinningAheadTest : public testing::Test {
   std::unique_ptr<PhysicalPool> pool_;
   MappedMemory gpu_memory_;
   const std::unique_ptr<AddressWindow> images_ = *AddressWindow::Reserve(kNodeBytes);
-  const std::unique_ptr<AddressWindow> states_ = *AddressWindow::Reserve(StateBytes(kNodeBytes));
+  const std::unique_ptr<AddressWindow> annexes_ = *AddressWindow::Reserve(kNodeBytes);
+  const std::unique_ptr<AddressWindow> states_ = *AddressWindow::Reserve(kLayout.records);
   HostBlockHasher hasher_;
   ModuleStore store_;
   ModuleLibrary modules_;
@@ -113,7 +124,7 @@ TEST_F(PinningAheadTest, AnImageIsLookedThroughOnlyAfterItsFileHasGrown) {
   EXPECT_TRUE(Step());
   EXPECT_FALSE(Step());
   // Without pages, so that nobody can have written there.
-  StatesIn(*SharedMapping::Map(files.states, StateBytes(kNodeBytes)))
+  StatesIn(*SharedMapping::Map(files.states, StateBytes(kNodeBytes)), kNodeBytes)
       .NoteUpload({64 * kMiB, 65 * kMiB});
   EXPECT_FALSE(Step());
   Write(files, {64 * kMiB, 65 * kMiB});
