@@ -146,8 +146,10 @@ TEST_F(UploadSavesTest, AnEraSavesAnew) {
   WriteBack();
   UploadInline(std::uint64_t{2}, kStream);
   EXPECT_EQ(InImage(), 2u) << "after a write-back";
+  CUstream stream = nullptr;
+  ASSERT_EQ(streams_.Use(kStream, stream), CUDA_SUCCESS);
   ASSERT_TRUE(image().Shrink({0, 4 * kMiB}, {}).ok());
-  ASSERT_TRUE(image().Grow({0, 4 * kMiB}, nullptr).ok());
+  ASSERT_TRUE(image().Grow({0, 4 * kMiB}, stream).ok());
   UploadInline(std::uint64_t{3}, kStream);
   EXPECT_EQ(InImage(), 3u) << "in new memory";
   ASSERT_TRUE(image().Drop().ok());
