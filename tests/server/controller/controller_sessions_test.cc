@@ -37,6 +37,7 @@ TEST_F(ControllerSessions, HelloIsAnsweredOnceExecutorsKnowTheSession) {
 
 TEST_F(ControllerSessions, ExecutorsLearnWhoseChangesMayBeForgotten) {
   StartExecutor(0);
+  answers_ = [](const v1::DaemonMessage&) { return std::nullopt; };
   const Client kept = Hello("token-a");
   const Client forgotten = Hello("token-b");
   const auto& operations = executors_[0].link->operations;
