@@ -40,8 +40,8 @@ WriteBackPlan PlanWriteBack(const ExtentSet& live, std::span<const HashedBlock> 
                             std::uint64_t zero_hash, BlockStates& states);
 
 // Notes the stale blocks as changed, so that the copies may begin: beside the last checkpoint's
-// bytes, in the annex at the first of `homes` (at least plan.annex) where a block needs one. The caller sets a
-// block in step once its copy has arrived.
+// bytes, in the annex at the first of `homes` (at least plan.annex) where a block needs one. The
+// caller sets a block in step once its copy has arrived.
 void BeginWriteBack(const WriteBackPlan& plan, std::span<const BlockHome> homes,
                     BlockStates& states);
 // As BeginWriteBack, over the last checkpoint's bytes.

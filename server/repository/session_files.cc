@@ -73,7 +73,7 @@ absl::Status SessionFiles::NoteZeros(wire::SharedMemory what, Bytes offset, Byte
   const memory::Extent states =
       BlockStates::StatesOf({begin, offset + bytes}, wire::kImageBlockBytes);
   void* const records = mmap(nullptr, states.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
-                           block_states_.fd.get(), static_cast<off_t>(states.begin));
+                             block_states_.fd.get(), static_cast<off_t>(states.begin));
   if (records == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot map the states of blocks");
   memory::ResetBlocks(
       {static_cast<memory::BlockRecord*>(records), states.bytes() / BlockStates::kBytesPerBlock},

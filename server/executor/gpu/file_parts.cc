@@ -19,8 +19,8 @@ FileParts::~FileParts() {
 absl::Status FileParts::Ensure(memory::Extent extent) {
   if (extent.begin >= extent.end || extent.end > place_.bytes()) {
     return absl::InvalidArgumentError(absl::StrCat("[", extent.begin, ", ", extent.end,
-                                                   ") is not inside a memory file's ", place_.bytes(),
-                                                   " bytes"));
+                                                   ") is not inside a memory file's ",
+                                                   place_.bytes(), " bytes"));
   }
   MutexLock lock(&mutex_);
   if (mapped_.Contains(extent)) return absl::OkStatus();

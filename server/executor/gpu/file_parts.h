@@ -20,7 +20,8 @@ class FileParts {
  public:
   // Maps nothing yet. The section begins at byte `from` of the file. `place`: of the whole section
   // in the window, which must outlive the object; `from` and `unit` are whole pages.
-  FileParts(UniqueFd file, Bytes from, const AddressWindow& window, memory::Extent place, Bytes unit)
+  FileParts(UniqueFd file, Bytes from, const AddressWindow& window, memory::Extent place,
+            Bytes unit)
       : file_(std::move(file)), from_(from), window_(window), place_(place), unit_(unit) {}
   ~FileParts();
   FileParts(const FileParts&) = delete;

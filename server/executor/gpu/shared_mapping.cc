@@ -43,8 +43,7 @@ absl::StatusOr<SharedMapping> SharedMapping::Map(const UniqueFd& file, Bytes byt
 }
 
 absl::StatusOr<SharedMapping> SharedMapping::InParts(UniqueFd file, const AddressWindow& window,
-                                                     memory::Extent place, Bytes unit,
-                                                     Bytes from) {
+                                                     memory::Extent place, Bytes unit, Bytes from) {
   TORPOR_RETURN_IF_ERROR(CheckSize(file, from + place.bytes()));
   auto parts = std::make_unique<FileParts>(std::move(file), from, window, place, unit);
   std::uint8_t* const data = parts->data();

@@ -58,8 +58,7 @@ ImageBlocks::ImageBlocks(Files files, bool keeps_checkpoints, const ImageBacking
       hasher_(hasher) {}
 
 absl::Status ImageBlocks::MapStates(memory::Extent extent) {
-  own_.Add({extent.begin / wire::kImageBlockBytes,
-            (extent.end - 1) / wire::kImageBlockBytes + 1});
+  own_.Add({extent.begin / wire::kImageBlockBytes, (extent.end - 1) / wire::kImageBlockBytes + 1});
   return files_.records.Ensure(memory::BlockStates::StatesOf(extent, wire::kImageBlockBytes));
 }
 

@@ -62,9 +62,8 @@ absl::StatusOr<MappedSessionFiles> NodeWindows::Open(const std::string& descript
   TORPOR_ASSIGN_OR_RETURN(files.window, SharedMapping::Map(window, identity.window_bytes));
   TORPOR_ASSIGN_OR_RETURN(files.image.image,
                           in_parts(wire::SharedMemory::kImage, *images_, image, segment_bytes_));
-  TORPOR_ASSIGN_OR_RETURN(files.image.annex,
-                          in_parts(wire::SharedMemory::kImage, *annexes_, image, segment_bytes_,
-                                   identity.device_bytes));
+  TORPOR_ASSIGN_OR_RETURN(files.image.annex, in_parts(wire::SharedMemory::kImage, *annexes_, image,
+                                                      segment_bytes_, identity.device_bytes));
   TORPOR_ASSIGN_OR_RETURN(files.image.blocks.records,
                           in_parts(wire::SharedMemory::kBlockStates, *block_states_,
                                    StatesOf(image), StatesOf({0, segment_bytes_}).end));

@@ -12,9 +12,9 @@
 namespace torpor::executor {
 
 // Where this process maps the memory files of all sessions: a window each for images, for their
-// annexes, for states of their blocks, and for host arenas, the last at the clients' own addresses. A file's parts lie
-// at its session's addresses, so that sessions never overlap, and a session takes up no more of
-// this process than its segments.
+// annexes, for states of their blocks, and for host arenas, the last at the clients' own addresses.
+// A file's parts lie at its session's addresses, so that sessions never overlap, and a session
+// takes up no more of this process than its segments.
 class NodeWindows {
  public:
   // `wants_huge_pages`: behind images.

@@ -53,8 +53,8 @@ class DeviceImageTest : public testing::Test {
   std::unique_ptr<PhysicalPool> pool_;
   HostBlockHasher hasher_;
   std::unique_ptr<DeviceImage> image_;
-  std::uint8_t* host_ = nullptr;        // own places of the blocks
-  std::optional<HostBytes> bytes_;      // of the blocks, wherever they are
+  std::uint8_t* host_ = nullptr;    // own places of the blocks
+  std::optional<HostBytes> bytes_;  // of the blocks, wherever they are
   std::span<memory::BlockRecord> records_;
   std::optional<memory::BlockStates> states_;
   CUstream stream_ = nullptr;
