@@ -316,7 +316,7 @@ class PinnedAheadTest : public DeviceImageTest {
 
 TEST_F(PinnedAheadTest, OnlyWhatIsWrittenIsPinned) {
   EXPECT_EQ(PinAll(), 0);
-  // By this executor or another one.
+  // The states tell of uploads by every executor.
   states_->NoteUpload({10 * kMiB + 5, 12 * kMiB});
   states_->NoteUpload({70 * kMiB, 70 * kMiB + 1});
   EXPECT_EQ(PinAll(), 2);
