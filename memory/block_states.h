@@ -167,8 +167,8 @@ class BlockStates {
 void ResetBlocks(std::span<BlockRecord> records, Extent extent, Bytes block_bytes);
 
 // Returns the lowest `count` places in the annex that no version of the blocks of `own` uses;
-// `own` are the session's blocks (not bytes), whose places are the session's in the annex. Fewer if
-// there are no more.
+// `own` are the session's blocks (not bytes), whose places are the session's in the annex, and all
+// blocks with places there. Fewer if there are no more.
 std::vector<BlockHome> FreeAnnexHomes(const BlockStates& states, const ExtentSet& own,
                                       std::size_t count);
 

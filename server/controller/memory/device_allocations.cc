@@ -16,17 +16,6 @@
 #include "server/controller/model/join.h"
 
 namespace torpor::server {
-namespace {
-
-// Frees an allocation unknown to executors. Returns the bytes of chunks that became empty.
-Bytes FreeUnused(ClientSession& session, Bytes offset) {
-  const Bytes before = session.memory.device->occupied_bytes();
-  session.learning.OnFreed(offset);
-  session.memory.device->Free(offset);
-  return before - session.memory.device->occupied_bytes();
-}
-
-}  // namespace
 
 void DeviceAllocations::GetInfo(const ClientSession& session, const wire::MemGetInfo& call) const {
   const FunctionInstance& instance = instances_.Of(session);
@@ -158,10 +147,19 @@ void DeviceAllocations::GrowReplicas(const ClientSession& session, memory::Block
 
 void DeviceAllocations::UndoMalloc(const Allocation& what, Bytes uncharged,
                                    const std::string& message) {
-  const Bytes freed = FreeUnused(*what.session, what.block.offset);
-  // Another block of the same chunks may have gone meanwhile.
-  if (freed > uncharged) {
-    events_.Feed(scheduler::ImageShrunk{instances_.ShardOf(*what.session), freed - uncharged});
+  const SessionPtr& session = what.session;
+  memory::RangeAllocator& device = *session->memory.device;
+  session->learning.OnFreed(what.block.offset);
+  device.Free(what.block.offset);
+  // Other blocks of the same chunks may have gone meanwhile, so that the chunks are in use no more.
+  const memory::Block emptied = device.EmptiedChunks(what.block);
+  if (emptied.bytes > uncharged) {
+    events_.Feed(scheduler::ImageShrunk{instances_.ShardOf(*session), emptied.bytes - uncharged});
+  }
+  if (emptied.bytes > 0) {
+    session->steps.Add([this, session, emptied](const StepQueue::Finish& finish) {
+      ClearFreed(session, emptied, emptied, finish);
+    });
   }
   SendMemoryReply(*what.session, what.request, kCudaErrorMemoryAllocation, message, 0);
   what.finish();

@@ -58,8 +58,14 @@ ImageBlocks::ImageBlocks(Files files, bool keeps_checkpoints, const ImageBacking
       hasher_(hasher) {}
 
 absl::Status ImageBlocks::MapStates(memory::Extent extent) {
-  own_.Add({extent.begin / wire::kImageBlockBytes, (extent.end - 1) / wire::kImageBlockBytes + 1});
-  return files_.records.Ensure(memory::BlockStates::StatesOf(extent, wire::kImageBlockBytes));
+  // A block outside of all allocations keeps a home and a version as long as the block's chunk has
+  // an allocation, and executors that have never had the block must know.
+  const Bytes unit = backing_.chunk_bytes();
+  const Bytes all = states_.blocks() * wire::kImageBlockBytes;
+  const memory::Extent chunks{RoundDown(extent.begin, unit),
+                              std::min(RoundUp(extent.end, unit), all)};
+  own_.Add({chunks.begin / wire::kImageBlockBytes, chunks.end / wire::kImageBlockBytes});
+  return files_.records.Ensure(memory::BlockStates::StatesOf(chunks, wire::kImageBlockBytes));
 }
 
 absl::StatusOr<memory::WriteBackPlan> ImageBlocks::BeginWriteBack(const memory::ExtentSet& resident,
@@ -108,8 +114,7 @@ std::vector<std::size_t> ImageBlocks::RollBack() {
 }
 
 void ImageBlocks::NoteHeld(std::size_t block) {
-  if (block >= held_.size()) held_.resize(block + 1, memory::BlockStates::kNoContent);
-  held_[block] = states_.content(block).value_or(memory::BlockStates::kNoContent);
+  held_.Note(block, states_.content(block).value_or(memory::BlockStates::kNoContent));
 }
 
 void ImageBlocks::OnArriving(memory::Extent extent) {
@@ -122,9 +127,7 @@ void ImageBlocks::OnArriving(memory::Extent extent) {
 memory::ExtentSet ImageBlocks::Stale(const memory::ExtentSet& resident) const {
   memory::ExtentSet stale;
   for (const memory::HashedBlock& each : BlocksOf(resident.extents())) {
-    const std::uint64_t held =
-        each.block < held_.size() ? held_[each.block] : memory::BlockStates::kNoContent;
-    if (states_.content(each.block) == held) continue;
+    if (states_.content(each.block) == held_.Of(each.block)) continue;
     const Bytes begin = each.block * wire::kImageBlockBytes;
     for (const memory::Extent& part : resident.Within({begin, begin + wire::kImageBlockBytes})) {
       stale.Add(part);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "memory/write_back_plan.h"
 #include "server/executor/gpu/shared_mapping.h"
 #include "server/executor/image/block_hasher.h"
+#include "server/executor/image/held_contents.h"
 #include "server/executor/image/image_backing.h"
 
 namespace torpor::executor {
@@ -34,8 +36,8 @@ class ImageBlocks {
 
   const memory::BlockStates& states() const { return states_; }
 
-  // Maps the states of the extent's blocks, which are the session's from now on. Call before all
-  // calls with bytes of the extent.
+  // Maps the states of the blocks in the extent's chunks, which are the session's from now on. Call
+  // before all calls with bytes of the extent.
   absl::Status MapStates(memory::Extent extent);
 
   // Begins a write-back: returns the copies that make the image equal to the GPU's memory, to the
@@ -79,12 +81,11 @@ class ImageBlocks {
   const Files files_;
   const bool keeps_checkpoints_;
   memory::BlockStates states_;
-  memory::ExtentSet own_;             // the session's blocks, by number
+  memory::ExtentSet own_;             // the session's blocks, by number, in whole chunks
   std::vector<std::size_t> pending_;  // blocks written back since the last checkpoint
   const ImageBacking& backing_;
   BlockHasher& hasher_;
-  // What host bytes the GPU has: BlockStates::content of each block, at the time.
-  std::vector<std::uint64_t> held_;
+  HeldContents held_;
 };
 
 }  // namespace torpor::executor

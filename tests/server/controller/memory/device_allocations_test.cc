@@ -1,5 +1,8 @@
 #include "server/controller/memory/device_allocations.h"
 
+#include <unistd.h>
+
+#include "memory/block_states.h"
 #include "server/controller/model/cuda_errors.h"
 #include "tests/server/controller/node_world.h"
 
@@ -48,6 +51,30 @@ TEST_F(DeviceAllocationsTest, RefusesWhatNoGpuHolds) {
   EXPECT_EQ(Reply()->error, kCudaErrorMemoryAllocation);
   EXPECT_EQ(session_->memory.device->live_bytes(), 0u);
   EXPECT_TRUE(events_.Of<scheduler::ImageShrunk>().empty()) << "it was never charged";
+}
+
+TEST_F(DeviceAllocationsTest, ARefusedAllocationMayBeTheLastOfItsChunks) {
+  const Bytes bytes = 3 * kMiB / 2 + 512;
+  constexpr Bytes kRecord = memory::BlockStates::kBytesPerBlock;
+  const Bytes shared = bytes / wire::kImageBlockBytes;  // a block with bytes of both allocations
+  allocations_.Malloc(session_, {1, bytes});
+  allocations_.OnGrowthAnswered(events_.Of<scheduler::GrowthWanted>()[0].growth, true);
+  const std::uint64_t address = Reply()->address;
+  allocations_.Malloc(session_, {2, bytes});
+  const int states = session_->memory.files->descriptor(wire::SharedMemory::kBlockStates);
+  memory::BlockRecord moved;
+  moved.versions[1] = {2, memory::AnnexHome(5), 1};
+  const auto at = static_cast<off_t>(shared * kRecord);
+  ASSERT_EQ(pwrite(states, &moved, kRecord, at), ssize_t{kRecord});
+  allocations_.Free(session_, {3, address});
+  loop_.RunAll();
+  ASSERT_TRUE(Reply());
+  allocations_.OnGrowthAnswered(events_.Of<scheduler::GrowthWanted>()[1].growth, false);
+  loop_.RunAll();
+  EXPECT_EQ(session_->memory.freed.chunks.total_bytes(), 2 * kChunk);
+  EXPECT_EQ(events_.Of<scheduler::ImageShrunk>().at(0).bytes, kChunk);
+  ASSERT_EQ(pread(states, &moved, kRecord, at), ssize_t{kRecord});
+  EXPECT_EQ(moved.versions[1].home, memory::kOwnPlace);
 }
 
 TEST_F(DeviceAllocationsTest, RefusesMoreThanTheLimit) {

@@ -471,6 +471,19 @@ TEST_F(CheckpointTest, ABlocksNewHomeHoldsNothingOfItsFormerUsers) {
   EXPECT_EQ(gpu(2 * kBlock)[512], 0);
 }
 
+// An executor that is new to the session has never had the block.
+TEST_F(CheckpointTest, ABlockOutsideOfAllAllocationsKeepsItsHome) {
+  states_->NoteChanged(5, memory::AnnexHome(0));
+  states_->Commit(11);
+  Change(0, 8);
+  ASSERT_TRUE(image_->WriteBack(stream_).ok());
+  EXPECT_EQ(states_->home(0), memory::AnnexHome(1));
+  states_->NoteChanged(5, memory::kOwnPlace);
+  ASSERT_TRUE(image_->Drop().ok());
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kBlock}})).ok());
+  EXPECT_EQ(states_->home(5), memory::AnnexHome(0)) << "the writer died before the checkpoint";
+}
+
 TEST_F(CheckpointTest, UploadsReachABlockInTheAnnex) {
   Change(1, 8);
   ASSERT_TRUE(image_->WriteBack(stream_).ok());
