@@ -18,12 +18,16 @@ enum class SharedMemory : std::uint32_t {
                // device_base + x. Map only parts: the file is as large as the node's addresses
   kBlockStates = 4,  // for executors only: the state of each block of kImageBlockBytes of the
                      // image (memory/block_states.h), 8 bytes a block
+  kCheckpoint = 5,   // for executors only: as of which command the image is (memory/checkpoint.h)
 };
 
 // Size of the blocks in which a session's image, a multiple of this size, is compared with the
 // GPU's memory. Hashes take 1/8192 of the image's size, and one changed byte costs a copy of at
 // most 64 KiB.
 inline constexpr std::uint64_t kImageBlockBytes = 64 << 10;
+
+// The size of a file of kCheckpoint.
+inline constexpr std::uint64_t kCheckpointFileBytes = 4 << 10;
 
 struct DescriptorRequest {
   std::uint64_t session_id = 0;

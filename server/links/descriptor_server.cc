@@ -31,7 +31,8 @@ pid_t PeerProcess(int socket) {
 }
 
 bool IsForExecutors(wire::SharedMemory what) {
-  return what == wire::SharedMemory::kImage || what == wire::SharedMemory::kBlockStates;
+  return what == wire::SharedMemory::kImage || what == wire::SharedMemory::kBlockStates ||
+         what == wire::SharedMemory::kCheckpoint;
 }
 
 bool IsKnown(wire::SharedMemory what) {

@@ -33,7 +33,17 @@ absl::StatusOr<std::unique_ptr<SessionFiles>> SessionFiles::Create(const Sizes& 
   TORPOR_ASSIGN_OR_RETURN(memory->window_, CreateFile("torpor-window", sizes.window));
   const memory::Extent states = BlockStates::StatesOf({0, sizes.image}, wire::kImageBlockBytes);
   TORPOR_ASSIGN_OR_RETURN(memory->block_states_, CreateFile("torpor-blocks", states.end));
+  TORPOR_ASSIGN_OR_RETURN(memory->checkpoint_,
+                          CreateFile("torpor-checkpoint", wire::kCheckpointFileBytes));
+  void* const word = mmap(nullptr, wire::kCheckpointFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                          memory->checkpoint_.fd.get(), 0);
+  if (word == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot map a session's checkpoint");
+  memory->checkpoint_word_ = static_cast<std::uint64_t*>(word);
   return memory;
+}
+
+SessionFiles::~SessionFiles() {
+  if (checkpoint_word_ != nullptr) munmap(checkpoint_word_, wire::kCheckpointFileBytes);
 }
 
 absl::StatusOr<SessionFiles::File> SessionFiles::CreateFile(const char* name, Bytes bytes) {
@@ -57,6 +67,8 @@ const SessionFiles::File& SessionFiles::file(wire::SharedMemory what) const {
       return image_;
     case wire::SharedMemory::kBlockStates:
       return block_states_;
+    case wire::SharedMemory::kCheckpoint:
+      return checkpoint_;
   }
   CheckFailed("known kind of shared memory", __FILE__, __LINE__);
 }

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "memory/checkpoint.h"
 #include "proto/wire/descriptor_socket.h"
 
 namespace torpor::server {
@@ -26,6 +28,7 @@ class SessionFiles {
   static absl::StatusOr<std::unique_ptr<SessionFiles>> Create(const Sizes& sizes);
   SessionFiles(const SessionFiles&) = delete;
   SessionFiles& operator=(const SessionFiles&) = delete;
+  ~SessionFiles();
 
   // The descriptor of a file; valid as long as this object.
   int descriptor(wire::SharedMemory what) const;
@@ -40,6 +43,9 @@ class SessionFiles {
   // Writes zeros over [offset, offset + bytes) and keeps the pages, for memory that an executor has
   // pinned. Treats image blocks as Discard does.
   absl::Status Clear(wire::SharedMemory what, Bytes offset, Bytes bytes);
+
+  // As of which command the image is.
+  memory::Checkpoint checkpoint() const { return memory::Checkpoint(*checkpoint_word_); }
 
   // Host memory in bytes that the file really occupies.
   Bytes resident_bytes(wire::SharedMemory what) const;
@@ -61,6 +67,8 @@ class SessionFiles {
   File host_arena_;
   File window_;
   File block_states_;
+  File checkpoint_;
+  std::uint64_t* checkpoint_word_ = nullptr;  // the mapped begin of checkpoint_
 };
 
 }  // namespace torpor::server

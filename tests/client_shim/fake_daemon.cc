@@ -143,6 +143,7 @@ wire::HelloReply FakeDaemon::HelloAnswer() const {
   reply.devices[0].attributes.assign(150, 1024);
   reply.devices[0].driver_version = 13000;
   reply.devices[0].pci_bus_id = "0000:01:00.0";
+  reply.replays = script_.replays;
   return reply;
 }
 
@@ -221,6 +222,18 @@ std::uint64_t FakeDaemon::Grant(const FakeExecutor& executor, bool is_explicit) 
   grant.executor_socket = executor.socket();
   Send(grant);
   return grant.lease_id;
+}
+
+void FakeDaemon::SendGrant(const FakeExecutor& executor, std::uint64_t saved_command) {
+  wire::LeaseGrant grant;
+  {
+    std::lock_guard lock(mutex_);
+    grant.lease_id = next_lease_++;
+  }
+  grant.executor_epoch = 1;
+  grant.executor_socket = executor.socket();
+  grant.saved_command = saved_command;
+  Send(grant);
 }
 
 void FakeDaemon::Send(const wire::ServerMessage& message) {

@@ -71,6 +71,7 @@ DeviceImage::DeviceImage(const Device& device, std::unique_ptr<ImageBacking> bac
       base_(base),
       bytes_(bytes),
       host_image_(std::move(files.image)),
+      checkpoint_file_(std::move(files.checkpoint)),
       options_(options),
       // Pins chunk by chunk on demand: pinned pages must stay in the file, and only whole chunks
       // without live bytes leave the file.
@@ -112,7 +113,7 @@ absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapA
     const bool was_kept = is_kept_in_place_ && !resident_before.empty();
     is_kept_in_place_ = was_kept || holds_addresses;
     touches_.Reset(allocations);
-    BeginEra();
+    if (!dirty()) fresh_.Reset();
   } else {
     ReleaseSource().IgnoreError();
     SetResident(resident_before);
@@ -194,6 +195,7 @@ absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream,
   TORPOR_ASSIGN_OR_RETURN(const memory::WriteBackPlan plan,
                           blocks_.PlanWriteBack(part.live, stream));
   WrittenBack copied;
+  if (!plan.copies.empty()) checkpoint().BeginWriting();
   for (const memory::Extent& extent : plan.copies) {
     TORPOR_RETURN_IF_ERROR(CopyOut(extent, stream));
     copied.bytes += blocks_.ByOrigin(extent);
@@ -202,8 +204,17 @@ absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream,
   TORPOR_RETURN_IF_ERROR(Wait(stream));
   blocks_.OnWrittenBack(plan);
   unsaved_from_.store(part.end, std::memory_order_relaxed);
-  if (part.end == kAll) BeginEra();
   return copied;
+}
+
+memory::Checkpoint DeviceImage::checkpoint() const {
+  return memory::Checkpoint(*reinterpret_cast<std::uint64_t*>(checkpoint_file_.data()));
+}
+
+void DeviceImage::CommitCheckpoint(std::uint64_t command) {
+  if (dirty()) return;
+  checkpoint().Commit(command);
+  fresh_.Reset();
 }
 
 std::vector<Bytes> DeviceImage::AddressHolders(const memory::ExtentSet& where) const {
@@ -248,7 +259,6 @@ absl::Status DeviceImage::Drop() {
   SetResident({});
   is_peer_ = false;
   is_source_ = false;
-  BeginEra();
   status.Update(backing_->Release({0, bytes_}, {}));
   return status;
 }
@@ -277,7 +287,7 @@ absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
   }
   MarkDirty();
   touches_.Add(extent);
-  BeginEra();
+  fresh_.Add(extent);
   MutexLock lock(&mutex_);
   resident_.Add(extent);
   return absl::OkStatus();
@@ -296,7 +306,6 @@ absl::Status DeviceImage::MapPeer(const memory::ExtentSet& live, ChunkOwner& own
   SetResident(std::move(kept));
   TORPOR_ASSIGN_OR_RETURN(memory::ExtentSet reachable, backing_->Import(live, owner));
   SetResident(std::move(reachable));
-  BeginEra();
   return absl::OkStatus();
 }
 
@@ -320,7 +329,6 @@ absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet&
   TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes_));
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   touches_.Remove(extent);
-  BeginEra();
   {
     MutexLock lock(&mutex_);
     resident_.Remove(extent);

@@ -60,6 +60,9 @@ absl::StatusOr<MappedSessionFiles> NodeWindows::Open(const std::string& descript
   TORPOR_ASSIGN_OR_RETURN(files.image.block_states,
                           in_parts(wire::SharedMemory::kBlockStates, *block_states_,
                                    StatesOf(image), StatesOf({0, segment_bytes_}).end));
+  TORPOR_ASSIGN_OR_RETURN(const UniqueFd checkpoint, fetch(wire::SharedMemory::kCheckpoint));
+  TORPOR_ASSIGN_OR_RETURN(files.image.checkpoint,
+                          SharedMapping::Map(checkpoint, wire::kCheckpointFileBytes));
   if (identity.host_bytes == 0) return files;
   TORPOR_ASSIGN_OR_RETURN(const memory::Extent arena,
                           PlaceIn({addresses_.host_base, addresses_.host_bytes}, identity.host_base,

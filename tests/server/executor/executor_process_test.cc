@@ -59,6 +59,7 @@ struct TestSession {
     arena_file = make(kHostBytes);
     image_file = make(kDeviceBytes);
     block_states_file = make(StateBytes(kDeviceBytes));
+    checkpoint_file = make(wire::kCheckpointFileBytes);
     window = *SharedMapping::Map(window_file, kWindowBytes);
     arena = *SharedMapping::Map(arena_file, kHostBytes);
     image = *SharedMapping::Map(image_file, kDeviceBytes);
@@ -72,6 +73,8 @@ struct TestSession {
     daemon.Offer(id, wire::SharedMemory::kImage, image_file.get(), kDeviceBytes);
     daemon.Offer(id, wire::SharedMemory::kBlockStates, block_states_file.get(),
                  StateBytes(kDeviceBytes));
+    daemon.Offer(id, wire::SharedMemory::kCheckpoint, checkpoint_file.get(),
+                 wire::kCheckpointFileBytes);
   }
   wire::CompletionPage& page() const {
     return *reinterpret_cast<wire::CompletionPage*>(window.data());
@@ -82,7 +85,7 @@ struct TestSession {
 
   std::uint64_t id;
   std::array<std::uint8_t, 16> key{};
-  UniqueFd window_file, arena_file, image_file, block_states_file;
+  UniqueFd window_file, arena_file, image_file, block_states_file, checkpoint_file;
   SharedMapping window, arena, image, block_states;
 };
 

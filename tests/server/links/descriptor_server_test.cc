@@ -84,7 +84,8 @@ TEST_F(DescriptorServerTest, HandsOutTheFiles) {
 }
 
 TEST_F(DescriptorServerTest, ImagesAndTheirStatesAreForExecutors) {
-  for (const auto what : {wire::SharedMemory::kImage, wire::SharedMemory::kBlockStates}) {
+  for (const auto what : {wire::SharedMemory::kImage, wire::SharedMemory::kBlockStates,
+                          wire::SharedMemory::kCheckpoint}) {
     const wire::DescriptorRequest request = {kSession.value, key_, what};
     executor_ = -1;
     const Answer refused = Ask(Dial(), request);

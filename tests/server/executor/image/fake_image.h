@@ -34,7 +34,7 @@ inline memory::BlockStates StatesIn(const SharedMapping& file) {
 
 // Of an image that counts as uploaded, so that a test may write to it.
 inline ImageFiles NewImageFiles(Bytes bytes) {
-  ImageFiles files{NewFile(bytes), NewFile(StateBytes(bytes))};
+  ImageFiles files{NewFile(bytes), NewFile(StateBytes(bytes)), NewFile(wire::kCheckpointFileBytes)};
   StatesIn(files.block_states).NoteUpload({0, bytes});
   return files;
 }
