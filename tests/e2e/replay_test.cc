@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -87,14 +86,6 @@ class Replays : public testing::Test {
     request.join();
     return reply;
   }
-  void WaitUntilBothServe() {
-    const auto serve = [&] {
-      const auto gpus = node_.Status().at("gpus");
-      return std::all_of(gpus.begin(), gpus.end(),
-                         [](const auto& gpu) { return gpu.at("state") == "ready"; });
-    };
-    EXPECT_EQ(Await("both GPUs serve", serve), absl::OkStatus()) << node_.Logs();
-  }
 
   EmulatedNode node_;
   unsigned hash_ = kChainBegin;
@@ -118,7 +109,6 @@ TEST_F(Replays, NothingIsLostOverTwentyKills) {
     ASSERT_EQ(reply.status, 200) << reply.body;
     ASSERT_EQ(reply.body, Expected(100 + round, kLong / 2));
     if (round % 3 == 0) node_.Torporctl({"checkpoint", "chain"});
-    WaitUntilBothServe();
   }
   Ask(1, 1);
 }
@@ -155,7 +145,6 @@ TEST_F(SmallRecord, IsEmptiedByCheckpointsInTheMiddleOfRequests) {
     Ask(6, 10);
     KillIdle();
     Ask(7, 10);
-    WaitUntilBothServe();
   }
 }
 

@@ -19,7 +19,7 @@ bool FreshMemory::Contains(memory::Extent extent) const {
   return is_all_ || extents_.Contains(extent);
 }
 
-void FreshMemory::Clear() {
+void FreshMemory::UseAll() {
   MutexLock lock(&mutex_);
   is_all_ = false;
   extents_ = {};

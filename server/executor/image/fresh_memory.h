@@ -17,15 +17,13 @@ class FreshMemory {
   void Reset();
   // Adds memory just allocated.
   void Add(memory::Extent extent);
-  // A command is about to run that may use any memory. Costs a load once nothing is fresh.
-  void UseAll() {
-    if (has_any_.load(std::memory_order_relaxed)) Clear();
-  }
+  // Whether any memory is fresh.
+  bool has_any() const { return has_any_.load(std::memory_order_relaxed); }
+  // A command is about to run that may use any memory.
+  void UseAll();
   bool Contains(memory::Extent extent) const;
 
  private:
-  void Clear();
-
   std::atomic<bool> has_any_{false};
   mutable Mutex mutex_;
   bool is_all_ ABSL_GUARDED_BY(mutex_) = false;

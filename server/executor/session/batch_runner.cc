@@ -198,8 +198,9 @@ void BatchRunner::CountCommand(std::uint32_t call_id) {
   runtime_.NoteCommand(call_id);
   if (counts_commands_) ++last_command_;
   // Uploads alone leave memory fresh.
-  if (call_id != wire::MemcpyHtoD::kCallId && !LeavesMemoryAlone(call_id)) {
-    image_.fresh().UseAll();
+  FreshMemory& fresh = image_.fresh();
+  if (fresh.has_any() && call_id != wire::MemcpyHtoD::kCallId && !LeavesMemoryAlone(call_id)) {
+    fresh.UseAll();
   }
 }
 
