@@ -203,15 +203,13 @@ bool CommandChannel::NeedsReplay(const wire::LeaseGrant& grant, std::string& obs
   if (is_trimmed) NoteSaved(grant.saved_command);
   if (!grant.replays && !owes_work_) return false;
   const ReplayLog& log = record_.log();
-  if (!record_.is_on()) {
-    obstacle = record_.obstacle();
-  } else if (!grant.replays) {
+  if (record_.is_on() && !grant.replays) {
     obstacle = "the daemon takes the memory on the GPU for complete";
-  } else if (!is_trimmed) {
+  } else if (record_.is_on() && !is_trimmed) {
     obstacle = "the memory was saved as of command " + std::to_string(grant.saved_command) +
                ", and the record goes from " + std::to_string(log.saved()) + " to " +
                std::to_string(log.last());
-  } else if (!record_.obstacle().empty()) {
+  } else if (!record_.obstacle().empty()) {  // or nothing is recorded
     obstacle = record_.obstacle();
   } else if (++replays_ > kMostReplays) {
     obstacle = "the GPU died " + std::to_string(kMostReplays) + " times during the replay";
