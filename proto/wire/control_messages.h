@@ -203,6 +203,16 @@ struct LeaseLost {
   }
 };
 
+// A write-back has ended: as LeaseGrant::saved_command.
+struct MemorySaved {
+  std::uint64_t saved_command = 0;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(saved_command);
+  }
+};
+
 // The client cannot replay what the session has done since the host image was saved: the session
 // has a sticky error from now on.
 struct ReplayFailed {
@@ -358,7 +368,7 @@ using ClientMessage = std::variant<Hello, HelloAck, LeaseRequest, LeaseAck, Leas
                                    OpenMemory, CloseMemory, Inquiry, ReplayFailed>;
 using ServerMessage =
     std::variant<HelloReply, LeaseGrant, LeaseRevoke, LeaseLost, MemoryReply, MemGetInfoReply,
-                 ShareMemoryReply, OpenMemoryReply, InquiryReply>;
+                 ShareMemoryReply, OpenMemoryReply, InquiryReply, MemorySaved>;
 
 template <typename Message>
 std::vector<std::uint8_t> EncodeMessage(const Message& message) {

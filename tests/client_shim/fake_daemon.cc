@@ -224,18 +224,6 @@ std::uint64_t FakeDaemon::Grant(const FakeExecutor& executor, bool is_explicit) 
   return grant.lease_id;
 }
 
-void FakeDaemon::SendGrant(const FakeExecutor& executor, std::uint64_t saved_command) {
-  wire::LeaseGrant grant;
-  {
-    std::lock_guard lock(mutex_);
-    grant.lease_id = next_lease_++;
-  }
-  grant.executor_epoch = 1;
-  grant.executor_socket = executor.socket();
-  grant.saved_command = saved_command;
-  Send(grant);
-}
-
 void FakeDaemon::Send(const wire::ServerMessage& message) {
   const std::vector<std::uint8_t> bytes = wire::EncodeMessage(message);
   SendRaw(std::string(bytes.begin(), bytes.end()));

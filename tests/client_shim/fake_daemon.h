@@ -47,8 +47,6 @@ class FakeDaemon final : public v1::Control::Service {
   void SendRaw(std::string payload);
   // Grants a fresh lease; returns its id.
   std::uint64_t Grant(const FakeExecutor& executor, bool is_explicit);
-  // Grants one with the memory saved as of this command.
-  void SendGrant(const FakeExecutor& executor, std::uint64_t saved_command);
   void set_auto_grant(FakeExecutor* executor);
   void Stop();
 

@@ -123,6 +123,11 @@ void CommandChannel::OnCheckpoint(ExecutorLink& link, const wire::Reply& reply) 
   room_.notify_all();
 }
 
+void CommandChannel::OnSaved(const wire::MemorySaved& saved) {
+  const Lock lock(mutex_);
+  if (record_.TrimTo(saved.saved_command)) NoteSaved(saved.saved_command);
+}
+
 void CommandChannel::NoteSaved(std::uint64_t command) {
   Journal& objects = record_.log().objects();
   objects.Trim(links_.OldestKnownVersion(objects.version()));

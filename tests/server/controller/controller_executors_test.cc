@@ -228,6 +228,19 @@ TEST_F(ControllerExecutors, ARequestWhoseWorkIsDoneAgainIsNotLost) {
   Release(next);
 }
 
+TEST_F(ControllerExecutors, TheClientHearsOfEachWriteBack) {
+  StartExecutor(0);
+  Client c = Connect("token-c");
+  CheckpointOf(repository_, c.hello).Commit(5);
+  Serve("c", c);  // the first lease is saved
+  const auto saved = c.link->Take<wire::MemorySaved>();
+  ASSERT_TRUE(saved);
+  EXPECT_EQ(saved->saved_command, 5u);
+  Client a = Connect("token-a");
+  Serve("a", a);
+  EXPECT_FALSE(a.link->Take<wire::MemorySaved>()) << "records nothing";
+}
+
 TEST_F(ControllerExecutors, WorkBetweenRequestsIsDoneAgainWithTheNextLease) {
   StartExecutor(0);
   Client c = Connect("token-c");

@@ -158,11 +158,11 @@ TEST_F(RecordedSession, MemoryThatAReplayMayNeedIsFreedWhenAllIsSaved) {
   std::uint64_t again = 0;
   ASSERT_EQ(session_->Malloc(8192, again), cudaSuccess);
   EXPECT_EQ(again, second);
-  // The next lease begins with everything saved.
+  // Between leases all is saved.
   const std::uint64_t lease = daemon_.Await<wire::LeaseAck>().lease_id;
   daemon_.Send(wire::LeaseRevoke{lease});
   daemon_.Await<wire::LeaseReturned>();
-  daemon_.SendGrant(*first_, /*saved_command=*/2);
+  daemon_.Send(wire::MemorySaved{2});
   EXPECT_EQ(daemon_.Await<wire::Free>().address, first);
   EXPECT_EQ(Synchronize(), cudaSuccess) << "the answer to an unasked Free is dropped";
 }
