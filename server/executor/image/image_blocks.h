@@ -33,6 +33,7 @@ class ImageBlocks {
               BlockHasher& hasher);
 
   const memory::BlockStates& states() const { return states_; }
+  memory::Checkpoint checkpoint() const { return states_.checkpoint(); }
 
   // Maps the states of the extent's blocks, which are the session's from now on. Call before all
   // calls with bytes of the extent.
@@ -80,7 +81,8 @@ class ImageBlocks {
   const bool keeps_checkpoints_;
   memory::BlockStates states_;
   memory::ExtentSet own_;             // the session's blocks, by number
-  std::vector<std::size_t> pending_;  // blocks written back since the last checkpoint
+  std::vector<std::size_t> pending_;  // blocks written back here since the last checkpoint
+  bool has_overwritten_ = false;      // since the last checkpoint
   const ImageBacking& backing_;
   BlockHasher& hasher_;
   // What host bytes the GPU has: BlockStates::content of each block, at the time.
