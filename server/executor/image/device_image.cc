@@ -74,6 +74,7 @@ DeviceImage::DeviceImage(const Device& device, std::unique_ptr<ImageBacking> bac
       blocks_(std::move(files.blocks), options.keeps_checkpoints, *backing_, hasher),
       host_(device, std::move(files.image), std::move(files.annex), blocks_.states(),
             options.pinned),
+      copies_(device, *backing_, host_),
       own_addresses_(base),
       arrival_(device),
       touches_(arrival_, options.wait),
@@ -188,7 +189,7 @@ absl::Status DeviceImage::Prepare(memory::Extent piece, const memory::ExtentSet&
   const memory::Extent chunks{RoundDown(piece.begin, unit), RoundUp(piece.end, unit)};
   for (const memory::Extent& part : unprepared.Within(chunks)) {
     TORPOR_RETURN_IF_ERROR(backing_->Map(part));
-    TORPOR_RETURN_IF_ERROR(ClearOutside({part}, live, arrival_.stream()));
+    TORPOR_RETURN_IF_ERROR(copies_.ClearOutside({part}, live, arrival_.stream()));
     arrival_.NotePrepared(part);
     unprepared.Remove(part);
   }
@@ -204,7 +205,7 @@ absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream,
                           blocks_.BeginWriteBack(part.live, stream));
   WrittenBack copied;
   for (const memory::Extent& extent : plan.copies) {
-    TORPOR_RETURN_IF_ERROR(CopyOut(extent, stream));
+    TORPOR_RETURN_IF_ERROR(copies_.Out(extent, stream));
     copied.bytes += blocks_.ByOrigin(extent);
     copied.extents.Add(extent);
   }
@@ -285,12 +286,12 @@ absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
   TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::Extent> fresh, backing_->Back({&extent, 1}));
   blocks_.Forget(extent);
   absl::Status status = backing_->Map(extent);
-  if (status.ok()) status = ClearOutside(fresh, {}, stream);
+  if (status.ok()) status = copies_.ClearOutside(fresh, {}, stream);
   // Clears the parts in units that existed before, where an earlier allocation may have left bytes.
   memory::ExtentSet cleared;
   for (const memory::Extent& unit : fresh) cleared.Add(unit);
   for (const memory::Extent& old : cleared.Gaps(extent)) {
-    if (status.ok()) status = Clear(old, stream);
+    if (status.ok()) status = copies_.Clear(old, stream);
   }
   status.Update(Wait(stream));
   if (!status.ok()) {
@@ -349,35 +350,12 @@ absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet&
 }
 
 absl::StatusOr<bool> DeviceImage::PinNext() {
-  if (!options_.pinned) return false;
-  const std::optional<Bytes> pages = host_.PageBytes();
-  // What is written has got pages. Looking at the states would take longer.
-  if (pages && pages == pinned_at_) return false;
-  absl::StatusOr<bool> has_pinned = PinNextWritten();
-  if (!has_pinned.ok()) {
-    // Trying again is in vain until something changes.
-    pinned_at_ = host_.PageBytes();
-  } else if (*has_pinned) {
-    pinned_at_.reset();
-  } else {
-    pinned_at_ = pages;
-  }
-  return has_pinned;
-}
-
-absl::StatusOr<bool> DeviceImage::PinNextWritten() {
-  TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::Extent> written, blocks_.AllWritten());
-  for (const memory::Extent& extent : written) {
-    TORPOR_ASSIGN_OR_RETURN(const bool has_pinned, host_.PinNext(extent));
-    if (has_pinned) return true;
-  }
-  return false;
+  return host_.PinNext([this] { return blocks_.AllWritten(); });
 }
 
 absl::Status DeviceImage::ReleaseHost(memory::Extent extent) {
   TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes_));
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
-  pinned_at_.reset();
   return host_.ReleaseOwn(extent);
 }
 
@@ -424,7 +402,7 @@ absl::Status DeviceImage::SaveRange(std::uint64_t address, Bytes bytes, CUstream
   const Bytes begin = address - base_;
   const memory::Extent extent{begin, begin + bytes};
   blocks_.OnUpload(extent);
-  return CopyOut(extent, stream);
+  return copies_.Out(extent, stream);
 }
 
 // Pins nothing: the executor does that when idle, in larger pieces.
@@ -459,16 +437,6 @@ absl::Status DeviceImage::MapHostPart(memory::Extent extent) {
   return absl::OkStatus();
 }
 
-absl::Status DeviceImage::ClearOutside(const std::vector<memory::Extent>& extents,
-                                       const memory::ExtentSet& keep, CUstream stream) {
-  for (const memory::Extent& extent : extents) {
-    for (const memory::Extent& gap : keep.Gaps(extent)) {
-      TORPOR_RETURN_IF_ERROR(Clear(gap, stream));
-    }
-  }
-  return absl::OkStatus();
-}
-
 void DeviceImage::Undo(const std::vector<memory::Extent>& fresh) {
   for (const memory::Extent& extent : fresh) backing_->Release(extent, {}).IgnoreError();
 }
@@ -477,63 +445,15 @@ absl::Status DeviceImage::Bring(memory::Extent extent, CUstream stream, ArrivedB
   Bytes cleared_to = extent.begin;
   blocks_.OnArriving(extent);
   for (const memory::Extent& written : blocks_.Written(extent)) {
-    TORPOR_RETURN_IF_ERROR(Clear({cleared_to, written.begin}, stream));
+    TORPOR_RETURN_IF_ERROR(copies_.Clear({cleared_to, written.begin}, stream));
     const std::vector<BackedPart> source =
         source_ ? source_->Reach(written) : std::vector<BackedPart>();
-    TORPOR_RETURN_IF_ERROR(source.empty() ? CopyIn(written, stream) : CopyFrom(source, stream));
+    TORPOR_RETURN_IF_ERROR(source.empty() ? copies_.In(written, stream)
+                                          : copies_.From(source, stream));
     (source.empty() ? arrived.from_host : arrived.from_peer) += blocks_.ByOrigin(written);
     cleared_to = written.end;
   }
-  return Clear({cleared_to, extent.end}, stream);
-}
-
-absl::Status DeviceImage::Clear(memory::Extent extent, CUstream stream) {
-  if (extent.bytes() == 0) return absl::OkStatus();
-  for (const BackedPart& part : backing_->PartsOf(extent)) {
-    TORPOR_RETURN_IF_ERROR(
-        device_.Status(device_.driver().MemsetD8Async(part.address, 0, part.extent.bytes(), stream),
-                       "cuMemsetD8"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status DeviceImage::CopyIn(memory::Extent extent, CUstream stream) {
-  TORPOR_ASSIGN_OR_RETURN(const std::vector<HostImage::Part> homes, host_.PinnedPartsOf(extent));
-  for (const HostImage::Part& home : homes) {
-    for (const BackedPart& part : backing_->PartsOf(home.extent)) {
-      const std::uint8_t* const from = home.data + (part.extent.begin - home.extent.begin);
-      TORPOR_RETURN_IF_ERROR(device_.Status(
-          device_.driver().MemcpyHtoDAsync(part.address, from, part.extent.bytes(), stream),
-          "copying the image to the GPU"));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status DeviceImage::CopyFrom(const std::vector<BackedPart>& source, CUstream stream) {
-  for (const BackedPart& from : source) {
-    for (const BackedPart& part : backing_->PartsOf(from.extent)) {
-      const Bytes before = part.extent.begin - from.extent.begin;
-      TORPOR_RETURN_IF_ERROR(
-          device_.Status(device_.driver().MemcpyDtoDAsync(part.address, from.address + before,
-                                                          part.extent.bytes(), stream),
-                         "copying the image from another GPU"));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status DeviceImage::CopyOut(memory::Extent extent, CUstream stream) {
-  TORPOR_ASSIGN_OR_RETURN(const std::vector<HostImage::Part> homes, host_.PinnedPartsOf(extent));
-  for (const HostImage::Part& home : homes) {
-    for (const BackedPart& part : backing_->PartsOf(home.extent)) {
-      std::uint8_t* const to = home.data + (part.extent.begin - home.extent.begin);
-      TORPOR_RETURN_IF_ERROR(device_.Status(
-          device_.driver().MemcpyDtoHAsync(to, part.address, part.extent.bytes(), stream),
-          "copying the image from the GPU"));
-    }
-  }
-  return absl::OkStatus();
+  return copies_.Clear({cleared_to, extent.end}, stream);
 }
 
 absl::Status DeviceImage::Wait(CUstream stream) const {

@@ -28,6 +28,7 @@
 #include "server/executor/image/image_arrival.h"
 #include "server/executor/image/image_backing.h"
 #include "server/executor/image/image_blocks.h"
+#include "server/executor/image/image_copies.h"
 #include "server/executor/image/image_touches.h"
 #include "server/executor/image/peer_source.h"
 #include "server/executor/image/swap_options.h"
@@ -221,9 +222,6 @@ class DeviceImage {
   }
   // Prepares the host's side for an allocation, which makes the extent the session's.
   absl::Status MapHostPart(memory::Extent extent);
-  // Zeroes the extents except for `keep`: chunks may hold another function's bytes.
-  absl::Status ClearOutside(const std::vector<memory::Extent>& extents,
-                            const memory::ExtentSet& keep, CUstream stream);
   // Gives back `fresh` after an error, newly backed in vain.
   void Undo(const std::vector<memory::Extent>& fresh);
   // Returns the bytes to copy.
@@ -240,12 +238,6 @@ class DeviceImage {
   void OpenSource(std::unique_ptr<PeerCopy> copy, const std::vector<memory::SwapGroup>& groups);
   // Adds the copied bytes to `arrived`; never-written parts are cleared instead.
   absl::Status Bring(memory::Extent extent, CUstream stream, ArrivedBytes& arrived);
-  absl::StatusOr<bool> PinNextWritten();
-  absl::Status CopyIn(memory::Extent extent, CUstream stream);
-  // Enqueues copies of `source`, the GPU's addresses of parts of the image elsewhere.
-  absl::Status CopyFrom(const std::vector<BackedPart>& source, CUstream stream);
-  absl::Status Clear(memory::Extent extent, CUstream stream);
-  absl::Status CopyOut(memory::Extent extent, CUstream stream);
   absl::Status Wait(CUstream stream) const;
   void SetResident(memory::ExtentSet resident) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -257,9 +249,7 @@ class DeviceImage {
   const SwapOptions options_;
   ImageBlocks blocks_;
   HostImage host_;
-  // The bytes of the host image's pages when PinNext last found nothing left, or failed; of the
-  // thread that runs an operation or PinNext.
-  std::optional<Bytes> pinned_at_;
+  const ImageCopies copies_;
   FreshMemory fresh_;
   AddressHull own_addresses_;
   std::atomic<Bytes> unsaved_from_{kAll};  // begin of possible differences from the host

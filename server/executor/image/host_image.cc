@@ -74,14 +74,39 @@ absl::StatusOr<std::vector<HostImage::Part>> HostImage::PinnedPartsOf(memory::Ex
   return parts;
 }
 
-absl::StatusOr<bool> HostImage::PinNext(memory::Extent extent) {
-  for (const Run& run : RunsOf(extent)) {
-    TORPOR_RETURN_IF_ERROR((run.is_annex ? annex_ : own_).Ensure(run.place()));
-    PinnedMemory& pins = run.is_annex ? annex_pins_ : own_pins_;
-    TORPOR_ASSIGN_OR_RETURN(const bool has_pinned, pins.RegisterNext(run.place()));
-    if (has_pinned) return true;
+absl::StatusOr<bool> HostImage::PinNext(const Written& written) {
+  if (!is_pinned_) return false;
+  const std::optional<Bytes> pages = own_.PageBytes();
+  // What is written has got pages. Looking at the states would take longer.
+  if (pages && pages == pinned_at_) return false;
+  const absl::StatusOr<std::vector<memory::Extent>> extents = written();
+  absl::StatusOr<bool> has_pinned = extents.ok() ? PinNextOf(*extents) : extents.status();
+  if (!has_pinned.ok()) {
+    // Trying again is in vain until something changes.
+    pinned_at_ = own_.PageBytes();
+  } else if (*has_pinned) {
+    pinned_at_.reset();
+  } else {
+    pinned_at_ = pages;
+  }
+  return has_pinned;
+}
+
+absl::StatusOr<bool> HostImage::PinNextOf(const std::vector<memory::Extent>& written) {
+  for (const memory::Extent& extent : written) {
+    for (const Run& run : RunsOf(extent)) {
+      TORPOR_RETURN_IF_ERROR((run.is_annex ? annex_ : own_).Ensure(run.place()));
+      PinnedMemory& pins = run.is_annex ? annex_pins_ : own_pins_;
+      TORPOR_ASSIGN_OR_RETURN(const bool has_pinned, pins.RegisterNext(run.place()));
+      if (has_pinned) return true;
+    }
   }
   return false;
+}
+
+absl::Status HostImage::ReleaseOwn(memory::Extent extent) {
+  pinned_at_.reset();
+  return own_pins_.UnregisterOverlapping(extent);
 }
 
 }  // namespace torpor::executor

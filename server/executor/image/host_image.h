@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -40,14 +41,14 @@ class HostImage {
   // As PartsOf, pinned and cut where registrations end, for copies by the driver.
   absl::StatusOr<std::vector<Part>> PinnedPartsOf(memory::Extent extent);
 
-  // Pins one piece of the homes of the extent, if a part is not pinned. Returns whether there was
-  // such a part.
-  absl::StatusOr<bool> PinNext(memory::Extent extent);
-  // Returns the bytes of the files' pages; nullopt if the system does not tell.
-  std::optional<Bytes> PageBytes() const { return own_.PageBytes(); }
+  // Pins one piece of the homes of what `written` tells, if a part is not pinned. Returns whether
+  // there was such a part. Asks `written` only if the files may have grown since there was none.
+  // For one thread at a time, as ReleaseOwn.
+  using Written = std::function<absl::StatusOr<std::vector<memory::Extent>>()>;
+  absl::StatusOr<bool> PinNext(const Written& written);
 
   // Unpins the own places of the extent, which are about to leave the file. No copy is pending.
-  absl::Status ReleaseOwn(memory::Extent extent) { return own_pins_.UnregisterOverlapping(extent); }
+  absl::Status ReleaseOwn(memory::Extent extent);
 
  private:
   // Bytes of the extent whose homes lie one behind the other in one file.
@@ -59,6 +60,7 @@ class HostImage {
     memory::Extent place() const { return {begin, begin + extent.bytes()}; }
   };
   std::vector<Run> RunsOf(memory::Extent extent) const;
+  absl::StatusOr<bool> PinNextOf(const std::vector<memory::Extent>& written);
 
   const SharedMapping own_;
   const SharedMapping annex_;
@@ -66,6 +68,8 @@ class HostImage {
   const bool is_pinned_;
   PinnedMemory own_pins_;
   PinnedMemory annex_pins_;
+  // The bytes of the files' pages when PinNext last found nothing left, or failed.
+  std::optional<Bytes> pinned_at_;
 };
 
 }  // namespace torpor::executor
