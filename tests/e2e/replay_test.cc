@@ -60,7 +60,8 @@ class Replays : public testing::Test {
   void KillTheOneThatRuns() {
     int gpu = -1;
     const auto runs = [&] {
-      for (const auto& one : node_.Status().at("gpus")) {
+      const nlohmann::json status = node_.Status();
+      for (const auto& one : status.at("gpus")) {
         if (one.at("leased_to") == "chain") gpu = one.at("gpu").get<int>();
       }
       return gpu >= 0;

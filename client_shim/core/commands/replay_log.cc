@@ -1,9 +1,13 @@
 #include "client_shim/core/commands/replay_log.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
+#include "base/units.h"
 #include "proto/wire/batch.h"
 
 namespace torpor::shim {
@@ -46,20 +50,33 @@ void ReplayLog::Append(std::uint64_t first, std::uint64_t count,
   last_ = first + count - 1;
 }
 
+// Memory without content: each byte is written before it is read.
+ReplayLog::Block ReplayLog::NewBlock(std::size_t capacity) {
+  const bool is_huge = capacity % kBlockBytes == 0;
+  void* const memory =
+      is_huge ? std::aligned_alloc(kBlockBytes, capacity) : std::malloc(capacity);
+  if (memory == nullptr) throw std::bad_alloc();
+  if (is_huge) madvise(memory, capacity, MADV_HUGEPAGE);  // without huge pages it is only slower
+  Block block;
+  block.data.reset(static_cast<std::uint8_t*>(memory));
+  block.capacity = capacity;
+  return block;
+}
+
+void ReplayLog::AddBlock(std::size_t bytes) {
+  if (blocks_.empty() && bytes <= kFirstBlockBytes) {
+    blocks_.push_back(NewBlock(kFirstBlockBytes));
+  } else if (bytes <= kBlockBytes && !spares_.empty()) {
+    blocks_.push_back(std::move(spares_.back()));
+    spares_.pop_back();
+  } else {
+    blocks_.push_back(NewBlock(RoundUp(bytes, kBlockBytes)));
+  }
+}
+
 // Room for a batch in one piece.
 std::uint8_t* ReplayLog::Room(std::size_t bytes) {
-  if (blocks_.empty() || blocks_.back().capacity - blocks_.back().used < bytes) {
-    const bool is_usual = bytes <= kBlockBytes;
-    if (is_usual && !spares_.empty()) {
-      blocks_.push_back(std::move(spares_.back()));
-      spares_.pop_back();
-    } else {
-      const std::size_t capacity = std::max(bytes, kBlockBytes);
-      // Without zeroing: each byte is written before it is read.
-      blocks_.push_back(
-          {std::unique_ptr<std::uint8_t[]>(new std::uint8_t[capacity]), capacity, 0, 0});
-    }
-  }
+  if (blocks_.empty() || blocks_.back().capacity - blocks_.back().used < bytes) AddBlock(bytes);
   Block& block = blocks_.back();
   std::uint8_t* const room = block.data.get() + block.used;
   block.used += bytes;
@@ -69,15 +86,19 @@ std::uint8_t* ReplayLog::Room(std::size_t bytes) {
 }
 
 void ReplayLog::DropBatch() {
-  Block& block = blocks_.front();
   bytes_ -= batches_.front().bytes;
   batches_.pop_front();
+  // A block without a batch is behind none with one: it was too small for the next batch.
+  while (blocks_.front().batches == 0) DropBlock();
+  Block& block = blocks_.front();
   if (--block.batches > 0) return;
   // The last block goes on being filled, from its begin.
-  if (blocks_.size() == 1 && block.capacity == kBlockBytes) {
-    block.used = 0;
-    return;
-  }
+  if (blocks_.size() > 1 || block.capacity > kBlockBytes) return DropBlock();
+  block.used = 0;
+}
+
+void ReplayLog::DropBlock() {
+  Block& block = blocks_.front();
   block.used = 0;
   if (block.capacity == kBlockBytes && spares_.size() < kMostSpares) {
     spares_.push_back(std::move(block));

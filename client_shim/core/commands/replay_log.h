@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -81,12 +82,18 @@ class ReplayLog {
   std::size_t bytes() const { return bytes_; }
 
  private:
-  static constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
+  // The first block is small, and enough for programs with short leases. A page fault for each page
+  // of a longer record would cost as much as all else, so the others are huge pages.
+  static constexpr std::size_t kFirstBlockBytes = std::size_t{256} << 10;
+  static constexpr std::size_t kBlockBytes = std::size_t{2} << 20;
   // Blocks kept for later, so that a steady program allocates nothing.
-  static constexpr std::size_t kMostSpares = 64;
+  static constexpr std::size_t kMostSpares = 32;
 
+  struct FreeMemory {
+    void operator()(std::uint8_t* memory) const { std::free(memory); }
+  };
   struct Block {
-    std::unique_ptr<std::uint8_t[]> data;
+    std::unique_ptr<std::uint8_t, FreeMemory> data;
     std::size_t capacity = 0;
     std::size_t used = 0;
     std::size_t batches = 0;  // that lie here
@@ -107,8 +114,11 @@ class ReplayLog {
     std::optional<Seen> seen;
   };
 
+  static Block NewBlock(std::size_t capacity);
+  void AddBlock(std::size_t bytes);
   std::uint8_t* Room(std::size_t bytes);
   void DropBatch();
+  void DropBlock();
   const Call* Find(std::uint64_t number) const;
 
   std::uint64_t saved_ = 0;
