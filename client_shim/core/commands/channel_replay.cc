@@ -138,7 +138,8 @@ std::optional<CommandChannel::Time> CommandChannel::NextReplayTimer() const {
   if (lease_.state() == ClientLease::State::kSuspended)
     return suspended_since_ + kSuspensionPatience;
   const bool ages = lease_.state() == ClientLease::State::kHeld && record_.is_on() &&
-                    record_.log().has_commands() && !is_checkpoint_due_;
+                    record_.log().has_commands() && record_.obstacle().empty() &&
+                    !is_checkpoint_due_;
   return ages ? std::optional(recorded_since_ + options_.replay_age) : std::nullopt;
 }
 

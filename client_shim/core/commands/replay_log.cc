@@ -53,8 +53,7 @@ void ReplayLog::Append(std::uint64_t first, std::uint64_t count,
 // Memory without content: each byte is written before it is read.
 ReplayLog::Block ReplayLog::NewBlock(std::size_t capacity) {
   const bool is_huge = capacity % kBlockBytes == 0;
-  void* const memory =
-      is_huge ? std::aligned_alloc(kBlockBytes, capacity) : std::malloc(capacity);
+  void* const memory = is_huge ? std::aligned_alloc(kBlockBytes, capacity) : std::malloc(capacity);
   if (memory == nullptr) throw std::bad_alloc();
   if (is_huge) madvise(memory, capacity, MADV_HUGEPAGE);  // without huge pages it is only slower
   Block block;

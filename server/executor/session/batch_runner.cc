@@ -1,9 +1,11 @@
 #include "server/executor/session/batch_runner.h"
 
+#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "server/executor/gpu/call_status.h"
 #include "server/executor/gpu/cuda_status.h"
@@ -14,6 +16,9 @@ namespace {
 constexpr auto kAttachId = static_cast<std::uint32_t>(wire::ProtocolCall::kAttach);
 constexpr auto kDrainId = static_cast<std::uint32_t>(wire::ProtocolCall::kDrain);
 constexpr auto kCheckpointId = static_cast<std::uint32_t>(wire::ProtocolCall::kCheckpoint);
+
+// How long a checkpoint waits for the session's work.
+constexpr Duration kCheckpointPatience = std::chrono::seconds(10);
 
 // Whether a command can neither read nor write the session's memory.
 bool LeavesMemoryAlone(std::uint32_t call_id) {
@@ -188,6 +193,12 @@ void BatchRunner::RunDrain() {
 void BatchRunner::RunCheckpoint() {
   outcome_.is_sync = true;
   outcome_.result.clear();
+  // Work may wait for commands behind this one.
+  const TimePoint deadline = SteadyClock().Now() + kCheckpointPatience;
+  if (runtime_.streams().SynchronizeUntil(deadline) == CUDA_ERROR_TIMEOUT) {
+    outcome_.status = cuda_api::CallFailed(cudaErrorNotReady, "work on the GPU goes on and on");
+    return;
+  }
   outcome_.status = runtime_.Synchronize();
   if (!outcome_.status.ok()) return;
   outcome_.status = ToCallStatus(save_image_(last_command_), "saving the memory");
