@@ -121,12 +121,23 @@ absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapA
   return copied;
 }
 
+// A new home may hold another block's former bytes, and an allocation that comes while the image is
+// on no GPU expects zeros.
+absl::Status DeviceImage::ClearGaps(const memory::WriteBackPlan& plan,
+                                    const memory::ExtentSet& live) {
+  for (const memory::HashedBlock& block : plan.stale) {
+    const Bytes begin = block.block * wire::kImageBlockBytes;
+    for (const memory::Extent& gap : live.Gaps({begin, begin + wire::kImageBlockBytes})) {
+      TORPOR_RETURN_IF_ERROR(host_.Clear(gap));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status DeviceImage::ReturnToCheckpoint() {
   for (const std::size_t block : blocks_.RollBack()) {
     const Bytes begin = block * wire::kImageBlockBytes;
-    TORPOR_ASSIGN_OR_RETURN(const std::vector<HostImage::Part> homes,
-                            host_.PartsOf({begin, begin + wire::kImageBlockBytes}));
-    for (const HostImage::Part& home : homes) std::memset(home.data, 0, home.extent.bytes());
+    TORPOR_RETURN_IF_ERROR(host_.Clear({begin, begin + wire::kImageBlockBytes}));
   }
   return absl::OkStatus();
 }
@@ -203,6 +214,7 @@ absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream,
       resident(), unsaved_from(), is_exported_ ? kAll : max_bytes, wire::kImageBlockBytes);
   TORPOR_ASSIGN_OR_RETURN(const memory::WriteBackPlan plan,
                           blocks_.BeginWriteBack(part.live, stream));
+  TORPOR_RETURN_IF_ERROR(ClearGaps(plan, part.live));
   WrittenBack copied;
   for (const memory::Extent& extent : plan.copies) {
     TORPOR_RETURN_IF_ERROR(copies_.Out(extent, stream));

@@ -214,6 +214,8 @@ class DeviceImage {
   Bytes unsaved_from() const {
     return is_exported_.load() ? 0 : unsaved_from_.load(std::memory_order_relaxed);
   }
+  // Zeroes the bytes of the plan's blocks that are not live, in the blocks' homes.
+  absl::Status ClearGaps(const memory::WriteBackPlan& plan, const memory::ExtentSet& live);
   // Undoes what another executor wrote back and could not complete.
   absl::Status ReturnToCheckpoint();
   bool HoldsAddressIn(memory::Extent extent) const;

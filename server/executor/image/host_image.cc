@@ -1,6 +1,7 @@
 #include "server/executor/image/host_image.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -72,6 +73,12 @@ absl::StatusOr<std::vector<HostImage::Part>> HostImage::PinnedPartsOf(memory::Ex
     }
   }
   return parts;
+}
+
+absl::Status HostImage::Clear(memory::Extent extent) const {
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<Part> homes, PartsOf(extent));
+  for (const Part& home : homes) std::memset(home.data, 0, home.extent.bytes());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<bool> HostImage::PinNext(const Written& written) {

@@ -41,6 +41,9 @@ class HostImage {
   // As PartsOf, pinned and cut where registrations end, for copies by the driver.
   absl::StatusOr<std::vector<Part>> PinnedPartsOf(memory::Extent extent);
 
+  // Zeroes the extent in its homes.
+  absl::Status Clear(memory::Extent extent) const;
+
   // Pins one piece of the homes of what `written` tells, if a part is not pinned. Returns whether
   // there was such a part. Asks `written` only if the files may have grown since there was none.
   // For one thread at a time, as ReleaseOwn.

@@ -23,11 +23,9 @@ absl::StatusOr<std::unique_ptr<SessionMemory>> SessionMemory::Open(
   TORPOR_ASSIGN_OR_RETURN(
       std::unique_ptr<ImageBacking> backing,
       gpu_memory.Open(identity.id, identity.device_base, identity.device_bytes));
-  SwapOptions options = swap;
-  options.keeps_checkpoints = !identity.is_stateless;
   auto image =
       std::make_unique<DeviceImage>(device, std::move(backing), hasher, identity.device_base,
-                                    identity.device_bytes, std::move(files.image), options);
+                                    identity.device_bytes, std::move(files.image), swap);
   return std::unique_ptr<SessionMemory>(new SessionMemory(
       device, identity, std::move(files.arena), std::move(image), std::move(window), directory));
 }

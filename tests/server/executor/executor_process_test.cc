@@ -596,7 +596,7 @@ class FullGpu : public ExecutorProcess {
  protected:
   FullGpu()
       : ExecutorProcess({.address_mode = server::AddressMode::kTranslate,
-                         .pool_bytes = 4096 * 2 * kMiB,
+                         .pool_bytes = 8 * kGiB,
                          .topology = "version: v1\n"
                                      "gpus: [{memory: 16GiB}]\n"
                                      "strict: {costs: true}\n"

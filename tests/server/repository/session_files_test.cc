@@ -77,5 +77,23 @@ TEST(SessionFiles, BlocksThatAreFreedAreUntouchedAgain) {
   }
 }
 
+TEST(SessionFiles, BytesThatAreFreedAreZerosInTheAnnexToo) {
+  const auto memory = SessionFiles::Create(kSizes);
+  ASSERT_TRUE(memory.ok());
+  const int states = (*memory)->descriptor(wire::SharedMemory::kBlockStates);
+  const int image = (*memory)->descriptor(wire::SharedMemory::kImage);
+  memory::BlockRecord moved;
+  moved.versions[1] = {2, memory::AnnexHome(5), 1};
+  constexpr off_t kBlock = 64 * kKiB;
+  ASSERT_EQ(pwrite(states, &moved, sizeof moved, sizeof moved * 3), ssize_t{sizeof moved});
+  const off_t home = static_cast<off_t>(kSizes.image) + 5 * kBlock;
+  const std::string text(static_cast<std::size_t>(kBlock), 'x');
+  ASSERT_EQ(pwrite(image, text.data(), text.size(), home), kBlock);
+  ASSERT_TRUE((*memory)->Clear(wire::SharedMemory::kImage, 3 * kBlock + 1000, 2 * kBlock).ok());
+  std::string read(text.size(), '?');
+  ASSERT_EQ(pread(image, read.data(), read.size(), home), kBlock);
+  EXPECT_EQ(read, std::string(1000, 'x') + std::string(text.size() - 1000, '\0'));
+}
+
 }  // namespace
 }  // namespace torpor::server

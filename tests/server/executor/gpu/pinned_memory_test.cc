@@ -145,7 +145,7 @@ TEST_F(PinnedFile, APieceLiesInOneSlot) {
   EXPECT_TRUE(pinned_->Contains({kSlot - kUnit, kSlot})) << "another slot's";
 }
 
-// Else the driver would have them made under its own locks; the fake makes none.
+// A driver makes missing pages under its own locks; the fake makes no pages.
 TEST_F(PinnedFile, PagesAreThereBeforeTheDriverIsAsked) {
   ASSERT_TRUE(pinned_->Ensure({0, 1}).ok());
   EXPECT_EQ(FileBytes(), kUnit);

@@ -32,7 +32,7 @@ class DeviceImageTest : public testing::Test {
     records_ = RecordsOf(files);
     image_ = std::make_unique<DeviceImage>(*device_,
                                            *MappedBacking::Open(*device_, *pool_, kBase, kRange),
-                                           hasher_, kBase, kRange, std::move(files));
+                                           hasher_, kBase, kRange, std::move(files), options_);
     stream_ = *device_->CreateStream();
   }
 
@@ -48,6 +48,7 @@ class DeviceImageTest : public testing::Test {
     memory::ResetBlocks(records_, extent, wire::kImageBlockBytes);
   }
 
+  SwapOptions options_;
   FakeCuda cuda_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<PhysicalPool> pool_;
@@ -315,7 +316,7 @@ class PinnedAheadTest : public DeviceImageTest {
 
 TEST_F(PinnedAheadTest, OnlyWhatIsWrittenIsPinned) {
   EXPECT_EQ(PinAll(), 0);
-  // By this executor or another one.
+  // The states tell of uploads by every executor.
   states_->NoteUpload({10 * kMiB + 5, 12 * kMiB});
   states_->NoteUpload({70 * kMiB, 70 * kMiB + 1});
   EXPECT_EQ(PinAll(), 2);
@@ -398,6 +399,7 @@ class CheckpointTest : public DeviceImageTest {
   static constexpr Bytes kBlock = wire::kImageBlockBytes;
 
   void SetUp() override {
+    options_.keeps_checkpoints = true;
     DeviceImageTest::SetUp();
     std::memset(host_, 7, 4 * kBlock);
     ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kBlock}})).ok());
@@ -452,6 +454,27 @@ TEST_F(CheckpointTest, BlocksChangeBetweenTwoHomes) {
     EXPECT_EQ(gpu(2 * kBlock)[1], 7);
     EXPECT_LE(states_->home(2), memory::AnnexHome(1)) << "the annex is no larger than needed";
   }
+}
+
+TEST_F(CheckpointTest, ABlocksNewHomeHoldsNothingOfItsFormerUsers) {
+  const memory::SwapAllocation rest{{2 * kBlock, 2 * kBlock + 100}};
+  const memory::SwapAllocation behind{{2 * kBlock + 512, 2 * kBlock + 1024}};
+  ASSERT_TRUE(image_->Drop().ok());
+  std::memset(host_ + 2 * kBlock, 0, kBlock);  // as torpord does with freed memory
+  ASSERT_TRUE(image_->SwapIn({{{0, 2 * kBlock}}, rest}).ok());
+  for (const std::uint8_t value : {std::uint8_t{3}, std::uint8_t{4}}) {  // to the annex, and back
+    Change(0, value);
+    ASSERT_TRUE(image_->WriteBack(stream_).ok());
+  }
+  for (const std::uint8_t value : {std::uint8_t{5}, std::uint8_t{6}}) {
+    Change(2, value);
+    ASSERT_TRUE(image_->WriteBack(stream_).ok());
+  }
+  ASSERT_EQ(states_->home(2), memory::AnnexHome(0)) << "where block 0 was";
+  ASSERT_TRUE(image_->Drop().ok());
+  ASSERT_TRUE(image_->SwapIn({{{0, 2 * kBlock}}, rest, behind}).ok());
+  EXPECT_EQ(gpu(2 * kBlock)[0], 6);
+  EXPECT_EQ(gpu(2 * kBlock)[512], 0);
 }
 
 TEST_F(CheckpointTest, UploadsReachABlockInTheAnnex) {

@@ -93,7 +93,7 @@ TEST_F(FullQueueTest, ASessionClosesWhileABatchWaitsForRoom) {
   s_.cuda.HoldStreams();
   std::thread client([&] {
     EXPECT_TRUE(absl::IsFailedPrecondition(s_.session->RunFrame(frame, replies)));
-    // What waits may end now that nothing follows.
+    // Waiting work may end, since no work follows.
     s_.cuda.Release();
     s_.session->Detach();
   });
