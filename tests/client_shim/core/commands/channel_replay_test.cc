@@ -121,6 +121,7 @@ class ChannelReplayTest : public ::testing::Test {
   }
   // Begins a call that the executor receives and does not answer.
   std::future<cudaError_t> UnansweredCall(std::size_t executor) {
+    executors_[executor]->Await(kAttach);
     executors_[executor]->Pause();
     auto call = std::async(std::launch::async, [this] { return Synchronize(); });
     executors_[executor]->Await(kSync);
@@ -307,7 +308,7 @@ class FullRecord : public ChannelReplayTest {
 
 TEST_F(FullRecord, HasTheMemorySavedAndForgets) {
   ASSERT_TRUE(Grant(0));
-  const std::vector<std::uint8_t> fields(2000);
+  const std::vector<std::uint8_t> fields(1900);
   for (int i = 0; i < 3; ++i) {
     ASSERT_EQ(channel_->Enqueue({kLaunch, fields}), cudaSuccess);
     channel_->Flush();

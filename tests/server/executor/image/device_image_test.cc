@@ -464,11 +464,11 @@ TEST_F(CheckpointTest, ABlocksNewHomeHoldsNothingOfItsFormerUsers) {
   ASSERT_TRUE(image_->SwapIn({{{0, 2 * kBlock}}, rest}).ok());
   for (const std::uint8_t value : {std::uint8_t{3}, std::uint8_t{4}}) {  // to the annex, and back
     Change(0, value);
-    ASSERT_TRUE(image_->WriteBack(stream_).ok());
+    Save(10 + value);
   }
   for (const std::uint8_t value : {std::uint8_t{5}, std::uint8_t{6}}) {
     Change(2, value);
-    ASSERT_TRUE(image_->WriteBack(stream_).ok());
+    Save(10 + value);
   }
   ASSERT_EQ(states_->home(2), memory::AnnexHome(0)) << "where block 0 was";
   ASSERT_TRUE(image_->Drop().ok());

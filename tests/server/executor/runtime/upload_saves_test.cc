@@ -89,8 +89,10 @@ TEST_F(UploadSavesTest, NewMemoryIsFreshUntilACommandMayUseIt) {
   UseMemory();
   UploadInline(std::uint64_t{1}, kStream);
   EXPECT_EQ(InImage(), 0u);
+  CUstream stream = nullptr;
+  ASSERT_EQ(streams_.Use(kStream, stream), CUDA_SUCCESS);
   ASSERT_TRUE(image().Shrink({0, 4 * kMiB}, {}).ok());
-  ASSERT_TRUE(image().Grow({0, 4 * kMiB}, nullptr).ok());
+  ASSERT_TRUE(image().Grow({0, 4 * kMiB}, stream).ok());
   UploadInline(std::uint64_t{2}, kStream);
   EXPECT_EQ(InImage(), 2u);
 }
