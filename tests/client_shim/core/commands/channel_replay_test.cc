@@ -167,6 +167,8 @@ class ChannelReplayTest : public ::testing::Test {
 TEST_F(ChannelReplayTest, ACallThatWaitsReturnsFromAnotherExecutor) {
   ASSERT_TRUE(Grant(0));
   for (int i = 0; i < 2; ++i) ASSERT_EQ(Launch(), cudaSuccess);
+  channel_->Flush();
+  executors_[0]->Await(kLaunch, 2);
   auto call = UnansweredCall(0);
   Die(0);
   EXPECT_FALSE(channel_->IsDrained());
