@@ -56,10 +56,6 @@ void BlockStates::StoreWord(std::size_t block, std::uint64_t word) {
       .store(word, std::memory_order_relaxed);
 }
 
-std::uint32_t BlockStates::committed() const {
-  return std::atomic_ref(checkpoint_.epoch).load(std::memory_order_acquire);
-}
-
 bool BlockStates::IsInStep(std::size_t block, std::uint64_t hash) const {
   return (Load(block).word & ~kOriginMask) == ((hash & kHashMask) | kIsKnown);
 }
@@ -99,15 +95,11 @@ MovedBytes BlockStates::ByOrigin(Extent extent) const {
   return bytes;
 }
 
-bool BlockStates::IsPending(std::size_t block) const { return Load(block).epoch > committed(); }
-
-bool BlockStates::MayBePending() const {
-  return std::atomic_ref(checkpoint_.is_exceeded).load(std::memory_order_acquire) != 0;
-}
+bool BlockStates::IsPending(std::size_t block) const { return Load(block).epoch > checkpoint_.number(); }
 
 bool BlockStates::NeedsAnnex(std::size_t block) const {
   const Version latest = Load(block);
-  return latest.epoch <= committed() && latest.home == kOwnPlace &&
+  return latest.epoch <= checkpoint_.number() && latest.home == kOwnPlace &&
          OriginOf(latest.word) != BlockOrigin::kUntouched;
 }
 
@@ -130,22 +122,11 @@ std::uint64_t BlockStates::ChangedWord(std::size_t block) const {
 void BlockStates::NoteChanged(std::size_t block, BlockHome home) {
   const std::uint64_t word = ChangedWord(block);
   if (IsPending(block)) return StoreWord(block, word);
-  std::atomic_ref(checkpoint_.is_exceeded).store(1, std::memory_order_release);
-  StoreVersion(block, 1 - Latest(block), {word, home, committed() + 1});
+  checkpoint_.NoteExceeded();
+  StoreVersion(block, 1 - Latest(block), {word, home, checkpoint_.number() + 1});
 }
 
 void BlockStates::NoteOverwritten(std::size_t block) { StoreWord(block, ChangedWord(block)); }
-
-void BlockStates::Commit(std::uint64_t command) {
-  const std::uint32_t next = committed() + 1;
-  std::atomic_ref(checkpoint_.commands[next % 2]).store(command, std::memory_order_relaxed);
-  std::atomic_ref(checkpoint_.epoch).store(next, std::memory_order_release);
-  EndRollBack();
-}
-
-std::uint64_t BlockStates::committed_command() const {
-  return std::atomic_ref(checkpoint_.commands[committed() % 2]).load(std::memory_order_relaxed);
-}
 
 void BlockStates::Retire(std::size_t block) { StoreVersion(block, 1 - Latest(block), {}); }
 
@@ -154,10 +135,6 @@ bool BlockStates::RollBack(std::size_t block) {
   const BlockHome undone = Load(block).home;
   StoreVersion(block, Latest(block), {});
   return undone == kOwnPlace && origin(block) == BlockOrigin::kUntouched;
-}
-
-void BlockStates::EndRollBack() {
-  std::atomic_ref(checkpoint_.is_exceeded).store(0, std::memory_order_release);
 }
 
 void BlockStates::NoteUpload(Extent extent) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "memory/checkpoint.h"
 #include "memory/extent_set.h"
 #include "memory/moved_bytes.h"
 
@@ -43,14 +44,6 @@ struct BlockRecord {
   std::array<Version, 2> versions;
 };
 
-// The last checkpoint of a session: its number, and by the number's parity the last command whose
-// work the checkpoint contains.
-struct CheckpointRecord {
-  std::uint32_t epoch = 0;
-  std::uint32_t is_exceeded = 0;  // whether blocks may have versions above the epoch
-  std::array<std::uint64_t, 2> commands{};
-};
-
 // The layout of a session's file of block states: the records, then the checkpoint's on a page of
 // its own.
 struct BlockStatesLayout {
@@ -58,7 +51,6 @@ struct BlockStatesLayout {
   Bytes checkpoint = 0;  // where the checkpoint's record begins
   Bytes total = 0;
 };
-inline constexpr Bytes kCheckpointPageBytes = 4096;
 // For an image of `image_bytes` (> 0).
 constexpr BlockStatesLayout LayoutOfBlockStates(Bytes image_bytes, Bytes block_bytes) {
   const Bytes records = ((image_bytes - 1) / block_bytes + 1) * sizeof(BlockRecord);
@@ -111,8 +103,6 @@ class BlockStates {
   // --- Write-backs ---
   // Whether the block has a version above the last checkpoint.
   bool IsPending(std::size_t block) const;
-  // Whether any block may be pending.
-  bool MayBePending() const;
   // Whether a pending version of the block needs a place in the annex: the last checkpoint has
   // bytes in the own place.
   bool NeedsAnnex(std::size_t block) const;
@@ -125,19 +115,15 @@ class BlockStates {
   // As NoteChanged, for a copy over the present bytes, which no checkpoint protects.
   void NoteOverwritten(std::size_t block);
 
-  // Makes all versions the next checkpoint, which contains the work of all commands up to
-  // `command`. Copies to the homes of pending blocks are complete.
-  void Commit(std::uint64_t command);
-  bool has_checkpoint() const { return committed() > 0; }
-  // The last command in the last checkpoint; 0 if there is none.
-  std::uint64_t committed_command() const;
+  // Checkpoint::Commit makes all versions the next checkpoint; copies to the homes of pending
+  // blocks are complete.
+  Checkpoint checkpoint() const { return checkpoint_; }
   // Call for each block that was pending before Commit: nothing uses the former home any more.
   void Retire(std::size_t block);
-  // Undoes a pending version. Call when its writer is gone. Returns whether the block is untouched
-  // again while its own place may hold bytes, which the caller makes zeros.
+  // Undoes a pending version. Call when its writer is gone; Checkpoint::NoteUndone follows the last
+  // block. Returns whether the block is untouched again while its own place may hold bytes, which
+  // the caller makes zeros.
   bool RollBack(std::size_t block);
-  // Call when all pending versions are undone.
-  void EndRollBack();
 
   // Call before bytes of the extent are copied from the host, on the GPU and to the image.
   void NoteUpload(Extent extent);
@@ -153,12 +139,11 @@ class BlockStates {
   Version LoadVersion(std::size_t block, std::size_t index) const;
   void StoreVersion(std::size_t block, std::size_t index, const Version& version);
   void StoreWord(std::size_t block, std::uint64_t word);
-  std::uint32_t committed() const;
   // The word of a block that the GPU has written.
   std::uint64_t ChangedWord(std::size_t block) const;
 
   const std::span<BlockRecord> records_;
-  CheckpointRecord& checkpoint_;
+  Checkpoint checkpoint_;
   const Bytes block_bytes_;
 };
 

@@ -76,6 +76,8 @@ Settings ReadSettings() {
       Number("TORPOR_FLUSH_US", settings.flush_after.count(), 1, 1'000'000));
   settings.lease_idle = std::chrono::milliseconds(
       Number("TORPOR_LEASE_IDLE_MS", settings.lease_idle.count(), 1, 3'600'000));
+  settings.replay_bytes = static_cast<std::size_t>(Number(
+      "TORPOR_REPLAY_BYTES", static_cast<std::int64_t>(settings.replay_bytes), 0, 1LL << 40));
   if (const char* const devices = std::getenv("CUDA_VISIBLE_DEVICES"))
     settings.visible_devices = devices;
   settings.is_blocking = Number("CUDA_LAUNCH_BLOCKING", 0, 0, 1) != 0;

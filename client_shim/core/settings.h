@@ -29,6 +29,8 @@ struct Settings {
   bool is_blocking = false;
   // An implicit lease is returned after one to two such periods without a call.
   std::chrono::milliseconds lease_idle{20};  // TORPOR_LEASE_IDLE_MS
+  // TORPOR_REPLAY_BYTES: so much is recorded for a replay before the memory is saved; 0: nothing.
+  std::size_t replay_bytes = std::size_t{64} << 20;
 };
 
 Settings ReadSettings();

@@ -43,6 +43,8 @@ ENUMERATIONS = [MEMORY_SIDE, TEXTURE_RESOURCE]
 CONSTANTS = [
     Constant("kReplyInline", "As a window_offset: send the bytes inside the reply.", u64,
              "~std::uint64_t{0}"),
+    Constant("kReplyHash", "As a window_offset: send the bytes' ResultHash instead of the bytes.",
+             u64, "~std::uint64_t{0} - 1"),
     Constant("kMaxInlineBytes", "Most bytes inside one command or one reply.", u64, "16384"),
     Constant("kLaunchCooperative", "Bit of LaunchKernel::flags; launch_cluster.h tells of others.",
              u32, "1"),
@@ -172,7 +174,7 @@ COMMANDS = [
                  " RelocatableModule; pieces come in order."),
     command(134, "MemcpyDtoH", SYNC, src=u64, stream=u64, bytes=u64, window_offset=u64,
             returns=dict(data=blob),
-            note="Into the window, or with kReplyInline into the reply."),
+            note="Into the window, or with kReplyInline into the reply, or nowhere with kReplyHash."),
     command(135, "MemcpyFromSymbol", SYNC, module=u64, variable=string, variable_offset=u64,
             stream=u64, bytes=u64, window_offset=u64, returns=dict(data=blob)),
     command(136, "SymbolAddress", SYNC, module=u64, variable=string,

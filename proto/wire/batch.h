@@ -23,26 +23,37 @@ namespace torpor::wire {
 
 inline constexpr std::uint32_t kMaxFrameBytes = 4u << 20;
 
+// Commands of the call table are numbered from 1 on, through all leases of the session; commands of
+// the protocol have no numbers. In a lease numbers grow from batch to batch, with gaps in a replay.
 struct BatchHeader {
   std::uint64_t lease_id = 0;  // the batch is refused unless this is the session's current lease
   std::uint32_t command_count = 0;
   std::uint32_t reserved = 0;
+  // The number of the first command; 0: the commands have no numbers, since they only tell the
+  // executor of objects that the session has.
+  std::uint64_t first_command = 0;
 };
-static_assert(sizeof(BatchHeader) == 16);
+static_assert(sizeof(BatchHeader) == 24);
 
 struct CommandHeader {
-  std::uint32_t call_id = 0;     // of the call table; ids below 64 are ProtocolCall
+  std::uint32_t call_id = 0;     // of the call table, or a ProtocolCall
   std::uint32_t size_bytes = 0;  // header included, a multiple of 8
 };
 static_assert(sizeof(CommandHeader) == 8);
 
-// Commands of the protocol itself. Calls of the CUDA libraries start at 64.
+// Calls of the CUDA libraries, in the call table, start here.
+inline constexpr std::uint32_t kFirstTableCall = 64;
+
+// Commands of the protocol itself.
 enum class ProtocolCall : std::uint32_t {
   kAttach = 1,  // SYNC, first on a stream: Attach -> Reply
   kDrain = 2,   // SYNC: waits for all the session's work; the reply's result is a DrainReply
   // Executor to client, before the Reply of a call that waited for kernels: the kernels' output as
   // the result, the driver's remarks as the message. Not an answer.
   kOutput = 3,
+  // SYNC: waits for all the session's work and makes the host image equal to the GPU's memory, as
+  // of the commands before; the reply's result is a CheckpointReply.
+  kCheckpoint = 4,
 };
 
 struct Attach {
@@ -73,6 +84,16 @@ struct DrainReply {
   template <typename V>
   void Visit(V& v) {
     v(events);
+  }
+};
+
+struct CheckpointReply {
+  std::uint64_t saved_command = 0;  // the number of the last command before
+  std::vector<EventTime> events;    // as in a DrainReply
+
+  template <typename V>
+  void Visit(V& v) {
+    v(saved_command), v(events);
   }
 };
 

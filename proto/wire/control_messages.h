@@ -21,7 +21,8 @@
 //   client  LeaseAck                   only then does the router forward the request
 //   daemon  LeaseRevoke                explicit: the request is over; implicit: others wait
 //   client  LeaseReturned              all batches flushed, the executor drained
-//   daemon  LeaseLost                  the executor died; calls of this lease fail
+//   daemon  LeaseLost                  the executor died; calls of this lease fail, or wait for the
+//                                      next grant, which lets the client replay
 // A program that sees several devices opens a session for each: the primary session as above, and a
 // secondary session at the first use of another device, with a DeviceHello that names the primary
 // session. A program that only lists devices sends an Inquiry instead and has no session.
@@ -32,7 +33,7 @@ namespace torpor::wire {
 // changes fields of a message or command, since both sides refuse bytes that do not decode whole;
 // new commands do not need a new version. Hello, and a HelloReply that refuses, are the same in all
 // versions, as both report a difference of versions.
-inline constexpr std::uint32_t kProtocolVersion = 4;
+inline constexpr std::uint32_t kProtocolVersion = 5;
 inline constexpr int kMaxDevices = 16;  // of one program
 
 // A device as presented to the program.
@@ -94,6 +95,7 @@ struct HelloReply {
   std::vector<DeviceDescription> devices;  // what cudaGetDeviceCount counts
   bool is_emulated = false;                // the devices run PTX, no machine code
   bool has_peer_access = false;            // devices reach each other's memory
+  bool replays = false;                    // after a loss of the GPU the client replays its calls
 
   template <typename V>
   void Visit(V& v) {
@@ -101,7 +103,7 @@ struct HelloReply {
     if (error != 0) return;
     v(session_id), v(session_key), v(function), v(descriptor_socket);
     v(device_base), v(device_bytes), v(memory_limit), v(host_base), v(host_bytes), v(window_bytes);
-    v(devices), v(is_emulated), v(has_peer_access);
+    v(devices), v(is_emulated), v(has_peer_access), v(replays);
   }
 };
 
@@ -148,10 +150,16 @@ struct LeaseGrant {
   std::int32_t gpu = -1;             // node-wide index, for logs
   std::uint64_t executor_epoch = 0;  // another epoch at the same socket is another process
   std::string executor_socket;       // where Execution is served
+  // The host image equals the session's memory after this command (BatchHeader), or is about to be
+  // changed by none but later ones.
+  std::uint64_t saved_command = 0;
+  // The GPU has the memory as of `saved_command` only: the client replays all later commands.
+  bool replays = false;
 
   template <typename V>
   void Visit(V& v) {
     v(lease_id), v(is_explicit), v(gpu), v(executor_epoch), v(executor_socket);
+    v(saved_command), v(replays);
   }
 };
 
@@ -187,10 +195,32 @@ struct LeaseLost {
   std::int32_t error = 0;  // cudaError_t for the calls of this lease
   bool sticky = false;     // true: the session is lost for good
   std::string message;
+  bool replays = false;  // the next grant lets the client replay: the calls of this lease wait
 
   template <typename V>
   void Visit(V& v) {
-    v(lease_id), v(error), v(sticky), v(message);
+    v(lease_id), v(error), v(sticky), v(message), v(replays);
+  }
+};
+
+// A write-back has ended: as LeaseGrant::saved_command.
+struct MemorySaved {
+  std::uint64_t saved_command = 0;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(saved_command);
+  }
+};
+
+// The client cannot replay what the session has done since the host image was saved: the session
+// has a sticky error from now on.
+struct ReplayFailed {
+  std::string reason;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(reason);
   }
 };
 
@@ -333,12 +363,12 @@ struct CloseMemory {
 };
 
 // Append only: the index is the type on the wire.
-using ClientMessage =
-    std::variant<Hello, HelloAck, LeaseRequest, LeaseAck, LeaseReturned, Malloc, Free, HostAlloc,
-                 HostFree, MemGetInfo, DeviceHello, ShareMemory, OpenMemory, CloseMemory, Inquiry>;
+using ClientMessage = std::variant<Hello, HelloAck, LeaseRequest, LeaseAck, LeaseReturned, Malloc,
+                                   Free, HostAlloc, HostFree, MemGetInfo, DeviceHello, ShareMemory,
+                                   OpenMemory, CloseMemory, Inquiry, ReplayFailed>;
 using ServerMessage =
     std::variant<HelloReply, LeaseGrant, LeaseRevoke, LeaseLost, MemoryReply, MemGetInfoReply,
-                 ShareMemoryReply, OpenMemoryReply, InquiryReply>;
+                 ShareMemoryReply, OpenMemoryReply, InquiryReply, MemorySaved>;
 
 template <typename Message>
 std::vector<std::uint8_t> EncodeMessage(const Message& message) {

@@ -22,9 +22,13 @@ struct CompletionPage {
   // write `value` here in stream order (cuStreamWriteValue64) once all earlier work of that
   // stream is complete. Values of one slot only grow.
   std::atomic<std::uint64_t> slots[kCompletionSlots];
+  // A bit for each slot: whether the upload that wrote the slot last is in the host image for good,
+  // so that no replay needs the bytes (docs/decisions/0038). Set or cleared before the slot.
+  std::atomic<std::uint64_t> saved_uploads[kCompletionSlots / 64];
 };
 static_assert(sizeof(CompletionPage) <= kCompletionPageBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(kCompletionSlots % 64 == 0);
 
 // The place of a command's bulk bytes.
 enum class Payload : std::uint32_t {

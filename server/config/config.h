@@ -15,6 +15,18 @@
 // server/config/settings.h has the keys.
 namespace torpor::server {
 
+// What becomes of a function's GPU memory when the GPU's executor dies.
+enum class Durability {
+  // Calls since the last write-back are replayed on another executor (docs/decisions/0038); where
+  // that is impossible, the function's process gets a sticky error.
+  kEviction,
+  // Changes since the last write-back are lost, and later requests go on without.
+  kNone,
+};
+template <>
+inline constexpr auto kWordsOf<Durability> = std::to_array<Word<Durability>>(
+    {{Durability::kEviction, "eviction"}, {Durability::kNone, "none"}});
+
 // A function as the operator registers it.
 struct FunctionConfig {
   std::string name;        // [a-z0-9]([-a-z0-9]*[a-z0-9])?, at most 63 characters
@@ -31,9 +43,12 @@ struct FunctionConfig {
   std::string token_file;  // holds the secret that its sessions show
   int max_in_flight = 1;
   int gpus = 1;                    // GPUs that it sees, and holds at one time
-  bool keeps_state = false;        // it gathers state in GPU memory from one request to the next
   bool is_stateless = false;       // an eviction may forget what requests changed in GPU memory
   std::string tenant = "default";  // who pays: a label in the metrics, and a TenantConfig's name
+  Durability durability = Durability::kEviction;  // see survives()
+
+  // Whether its memory must survive the death of an executor.
+  bool survives() const { return durability != Durability::kNone && !is_stateless; }
 
   bool operator==(const FunctionConfig&) const = default;
 };

@@ -120,6 +120,12 @@ class FileReader {
                    const YAML::Node& value, std::vector<std::string_view> other_keys) {
     const std::string& key = key_node.Scalar();
     const Setting<T>* const setting = FindSetting(settings, key);
+    if (setting == nullptr && key == "keeps_state") {
+      return Complain(
+          key_node,
+          "keeps_state: no such setting any more; leave it out, since all functions keep "
+          "their state (durability: eviction), or write durability: none");
+    }
     if (setting == nullptr) {
       for (const Setting<T>& known : settings) other_keys.push_back(known.key);
       const std::string_view nearest = NearestName(key, other_keys);
@@ -277,9 +283,6 @@ void Finish(const NamePlaces& places, const std::string& file, Config& config, F
       findings.Add(place, fmt::format("token_file is missing; function {} needs one, or be the "
                                       "anonymous_function",
                                       name));
-    }
-    if (function.keeps_state && function.is_stateless) {
-      findings.Add(place, "keeps_state and stateless are each other's contrary; keep one");
     }
     if (!config.tenants.empty() && !config.tenants.contains(function.tenant)) {
       findings.Add(place, fmt::format("tenant: there is no tenant {}; add it under tenants",

@@ -251,6 +251,11 @@ void Controller::Handle(const SessionPtr& session, const wire::LeaseAck& ack) {
 void Controller::Handle(const SessionPtr& session, const wire::LeaseReturned& returned) {
   leases_.Return(session, returned);
 }
+void Controller::Handle(const SessionPtr& session, const wire::ReplayFailed& failed) {
+  const std::string why = "what it did on a GPU that died cannot be replayed: " + failed.reason;
+  requests_.OnSessionLost(session->instance, why);
+  leases_.OnReplayFailed(session, why);
+}
 void Controller::Handle(const SessionPtr& session, const wire::Malloc& call) {
   memory_.device.Malloc(session, call);
 }

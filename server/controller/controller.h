@@ -120,6 +120,7 @@ class Controller {
   void Handle(const SessionPtr& session, const wire::ShareMemory& call);
   void Handle(const SessionPtr& session, const wire::OpenMemory& call);
   void Handle(const SessionPtr& session, const wire::CloseMemory& call);
+  void Handle(const SessionPtr& session, const wire::ReplayFailed& failed);
 
   void LoseExecutor(GpuIndex gpu, const std::string& why);
   // Runs once a second: kills executors that hang, accounts for host memory, gives freed pages

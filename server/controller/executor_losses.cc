@@ -43,6 +43,9 @@ void ExecutorLosses::LoseImage(const SessionPtr& session) {
   // Mappings in other executors hold the dead GPU's memory.
   peers_.Withdraw(session, PeerAccess::Keep::kNothing, [] {});
   const LeaseId unsaved = session->image.unsaved_lease();
+  if (session->image.has_changes() && !session->is_lost && leases_.MayReplay(*session)) {
+    return session->image.NoteReplayDue();
+  }
   const bool is_usable = !unsaved && !leases_.LosesState(*session);
   if (is_usable || session->is_lost) return;
   leases_.LoseSession(session, {unsaved.value, kCudaErrorDevicesUnavailable, true,

@@ -79,7 +79,25 @@ void LeaseService::LoseSession(const SessionPtr& session, const wire::LeaseLost&
 }
 
 bool LeaseService::LosesState(const ClientSession& session) const {
-  return session.image.has_changes() && instances_.Of(session).config.keeps_state;
+  return session.image.has_changes() && instances_.Of(session).config.survives() &&
+         !MayReplay(session);
+}
+
+bool LeaseService::MayReplay(const ClientSession& session) const {
+  const FunctionInstance& instance = instances_.Of(session);
+  const bool is_alone = instance.shards.size() == 1 && !instance.is_sharing &&
+                        !session.shared.was_opened() && sessions_.PeersOf(session).empty();
+  return instance.config.survives() && is_alone && session.memory.files &&
+         session.memory.files->checkpoint().is_whole();
+}
+
+void LeaseService::OnReplayFailed(const SessionPtr& session, const std::string& why) {
+  spdlog::error("session {} of {} is lost: {}", session->id.value,
+                instances_.Of(*session).config.name, why);
+  const LeaseId lease = session->lease.id;
+  if (!session->is_lost)
+    LoseSession(session, {lease.value, kCudaErrorDevicesUnavailable, true, why});
+  if (lease) Return(session, {lease.value});
 }
 
 void LeaseService::Begin(const scheduler::Grant& action, bool is_explicit,
@@ -157,13 +175,16 @@ void LeaseService::Offer(const SessionPtr& session, InstanceLease& lease) {
   // With any lease, the session's request is settled.
   const RequestId waiting = implicit_.Take(*session);
   session->lease.is_wanted = false;
+  const bool replays = session->image.is_replay_due();
   session->image.NoteLease(lease.id, lease.is_explicit);
   for (const SessionPtr& owner : sessions_.OwnersOpenedBy(*session)) {
     owner->image.NoteLease(lease.id, lease.is_explicit);
   }
   lease.participants[session->id] = ParticipantState::kOffered;
   session->link->Send(wire::LeaseGrant{lease.id.value, lease.is_explicit, gpu.value,
-                                       executor.epoch(), executor.registration().socket_path()});
+                                       executor.epoch(), executor.registration().socket_path(),
+                                       session->memory.files->checkpoint().saved_command(),
+                                       replays});
   const LeaseId id = lease.id;
   loop_.RunAt(loop_.Now() + kSessionPatience, [this, session, id] {
     CloseUnless(session->id, id, ParticipantState::kAcked, "it did not take its lease in time");
@@ -228,7 +249,11 @@ void LeaseService::EndOnExecutor(const SessionPtr& session, LeaseId lease, GpuIn
                  [this, session, lease, gpu, finish](const OperationResult& result) {
                    if (!result.status_unless_lost().ok()) {
                      // Work still running may write into the next function's memory: kill the
-                     // executor, and the lease with it.
+                     // executor, and the lease with it. A replay would come to the same work.
+                     if (instances_.Of(*session).config.survives() && !session->is_lost) {
+                       LoseSession(session, {lease.value, kCudaErrorDevicesUnavailable, true,
+                                             "its work on the GPU did not end"});
+                     }
                      executors_.Kill(
                          gpu, absl::StrCat("a lease did not end: ", result.status.ToString()));
                    }
@@ -281,7 +306,10 @@ void LeaseService::End(FunctionInstance& instance) {
   Account(instance, lease);
   // Before any action that the scheduler may decide now for the same session.
   for (const SessionPtr& session : sessions_.AbleOf(instance)) {
-    if (!session->image.unsaved_lease()) continue;
+    // A write-back that this lease has interrupted left an image with which no replay can begin.
+    const bool is_half_written =
+        instance.config.survives() && !session->memory.files->checkpoint().is_whole();
+    if (!session->image.unsaved_lease() && !is_half_written) continue;
     swaps_.SwapOut(session, GpuOf(lease, *session), WriteBackReason::kCheckpoint,
                    [](const OperationResult&) {});
   }
@@ -291,12 +319,15 @@ void LeaseService::End(FunctionInstance& instance) {
 }
 
 LeaseService::Lost LeaseService::Lose(FunctionInstance& instance) {
-  Lost lost = {*std::exchange(instance.lease, std::nullopt), {}, false};
+  Lost lost = {*std::exchange(instance.lease, std::nullopt), {}, false, true};
   Account(instance, lost.lease);
   for (const auto& [id, state] : lost.lease.participants) {
     const SessionPtr session = sessions_.Find(id);
     lost.is_own_fault |= session->is_lost;
-    if (state != ParticipantState::kPreparing) lost.harmed.push_back(id);
+    if (state != ParticipantState::kPreparing) {
+      lost.harmed.push_back(id);
+      lost.is_replayed &= !session->is_lost && MayReplay(*session);
+    }
     LoseParticipant(session, state, lost.lease);
   }
   EndOnSurvivors(instance, lost.lease);
@@ -328,6 +359,13 @@ void LeaseService::LoseParticipant(const SessionPtr& session, ParticipantState s
     return loop_.Post([this, session] { RequestAgain(session); });
   }
   if (session->is_lost) return;
+  if (MayReplay(*session)) {
+    session->image.NoteReplayDue();
+    wire::LeaseLost lost = {lease.id.value, kCudaErrorDevicesUnavailable, false,
+                            "the executor of the GPU has died; another one replays"};
+    lost.replays = true;
+    return session->link->Send(lost);
+  }
   const bool is_sticky = session->image.unsaved_lease() == lease.id || LosesState(*session);
   const wire::LeaseLost lost = {lease.id.value, kCudaErrorDevicesUnavailable, is_sticky,
                                 "the executor of the GPU has died"};

@@ -55,6 +55,7 @@ class LeaseService {
     InstanceLease lease;
     std::vector<SessionId> harmed;  // participants already told of the lease
     bool is_own_fault = false;      // a participant broke the GPU, and knows
+    bool is_replayed = false;       // all harmed participants will do their work again
   };
   // An executor of the instance's lease has died. Tells participants, but not the scheduler.
   Lost Lose(FunctionInstance& instance);
@@ -66,9 +67,14 @@ class LeaseService {
   // Fails the session for good: leaves it out of later leases and swaps. Its process may go on
   // without a GPU.
   void LoseSession(const SessionPtr& session, const wire::LeaseLost& lost);
-  // Whether losing the GPU's image is fatal for the session: the host's image mixes later uploads
-  // with earlier results, which a function that keeps state cannot use.
+  // Whether losing the GPU's image is fatal for the session, since the host's image lacks changes
+  // that must survive and that no replay makes again.
   bool LosesState(const ClientSession& session) const;
+  // Whether the session can do again what the host's image lacks: no other session reaches the
+  // memory, and the image is as of one of the session's commands.
+  bool MayReplay(const ClientSession& session) const;
+  // The session cannot do its lost work again: fails the session, and ends its part in a lease.
+  void OnReplayFailed(const SessionPtr& session, const std::string& why);
 
   // Returns the session's present lease if `lease` is its id, else null.
   InstanceLease* LeaseOf(const ClientSession& session, LeaseId lease) const;

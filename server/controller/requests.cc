@@ -55,6 +55,7 @@ void Requests::FailAt(TimePoint give_up, RequestId request) {
   loop_.RunAt(give_up, [this, request] {
     const auto found = requests_.find(request);
     if (found == requests_.end() || found->second.state != Request::State::kQueued) return;
+    if (found->second.was_granted) return;  // the caller waits for the answer, not for a GPU
     Fail(request, absl::DeadlineExceededError(executors_.IsAnyReady()
                                                   ? "no GPU became free in time"
                                                   : "no GPU serves; torpord's log says why"));
@@ -64,7 +65,7 @@ void Requests::FailAt(TimePoint give_up, RequestId request) {
 void Requests::Release(RequestId request, scheduler::Ending ending) {
   const auto found = requests_.find(request);
   if (found == requests_.end()) return;
-  if (found->second.state != Request::State::kRunning) {
+  if (!found->second.was_granted) {
     return Fail(request, absl::CancelledError("released before it was granted"));
   }
   Finish(request, ending, WhyNotAnswered(ending));
@@ -105,6 +106,7 @@ void Requests::RunTaken(FunctionInstance& instance) {
     Request& request = found->second;
     request.state = Request::State::kRunning;
     const TimePoint decided = traces_.Grant(id);
+    if (std::exchange(request.was_granted, true)) continue;
     const RequestGrant grant = {.request = id,
                                 .lease = instance.lease->id,
                                 .gpu = instance.lease->gpus.front(),
@@ -119,6 +121,8 @@ void Requests::Fail(RequestId request, const absl::Status& status) {
   const auto found = requests_.find(request);
   if (found == requests_.end()) return;
   ++instances_.At(found->second.instance).totals.errors;
+  // The caller releases the request in the end.
+  if (found->second.was_granted) return found->second.on_lost(status);
   const RequestBroker::OnGrant on_grant = std::move(found->second.on_grant);
   const auto ending =
       absl::IsCancelled(status) ? scheduler::Ending::kCancelled : scheduler::Ending::kFailed;
@@ -162,14 +166,28 @@ std::vector<RequestId> Requests::OnLeaseLost(const LeaseService::Lost& lost) {
     }
     // The function has not used the GPU yet, and will ask for another lease.
     if (lost.harmed.empty()) continue;
+    if (lost.is_replayed) {
+      waiting.push_back(id);
+      continue;
+    }
     request.lost_lease = lost.lease.id;
     request.lost_sessions = lost.harmed;
     // A function that broke its own GPU knows, and answers the request by itself.
     if (lost.is_own_fault) continue;
     ++instances_.At(request.instance).totals.errors;
+    request.is_lost = true;
     request.on_lost(absl::UnavailableError("the executor died while the request ran"));
   }
   return waiting;
+}
+
+void Requests::OnSessionLost(InstanceId instance, const std::string& why) {
+  for (auto& [id, request] : requests_) {
+    if (request.instance != instance || !request.was_granted || request.is_lost) continue;
+    request.is_lost = true;
+    ++instances_.At(instance).totals.errors;
+    request.on_lost(absl::UnavailableError(why));
+  }
 }
 
 void Requests::Requeue(RequestId request) {

@@ -45,9 +45,12 @@ class Requests {
   void Fail(RequestId request, const absl::Status& status);
   // Fails requests of the lease that do not run.
   void OnLeaseEnded(const InstanceLease& lease);
-  // Tells callers of running requests. Returns the lease's other requests, to be queued again once
-  // the scheduler knows of the loss.
+  // Tells callers of running requests, unless their work is done again. Returns the lease's other
+  // requests, to be queued again once the scheduler knows of the loss.
   std::vector<RequestId> OnLeaseLost(const LeaseService::Lost& lost);
+  // A session that serves the instance's requests cannot go on: tells callers of requests with a
+  // grant.
+  void OnSessionLost(InstanceId instance, const std::string& why);
   // Queues a request again whose granted lease was lost.
   void Requeue(RequestId request);
 
@@ -69,7 +72,9 @@ class Requests {
     TimePoint arrival;
     RequestBroker::OnGrant on_grant;
     RequestBroker::OnLost on_lost;
-    LeaseId lost_lease;  // the lease that the executor's death ended
+    bool is_lost = false;      // on_lost was called
+    bool was_granted = false;  // the caller has a grant, although the request may wait again
+    LeaseId lost_lease;        // the lease that the executor's death ended
     std::vector<SessionId> lost_sessions;
   };
 

@@ -189,7 +189,7 @@ v1::DaemonMessage SessionOpening::OpenMessage(const ClientSession& session) cons
   what.set_window_bytes(options_.window_bytes);
   if (session.primary != session.id) what.set_primary_session_id(session.primary.value);
   what.set_peer_key(memory.peer_key.data(), memory.peer_key.size());
-  what.set_is_stateless(instances_.Of(session).config.is_stateless);
+  what.set_is_stateless(!instances_.Of(session).config.survives());
   return message;
 }
 
@@ -210,6 +210,7 @@ void SessionOpening::Offer(const SessionPtr& session) {
   reply.devices = DescribeDevices(instance);
   reply.is_emulated = options_.is_emulated;
   reply.has_peer_access = executors_.HasPeerAccess();
+  reply.replays = instance.config.survives() && instance.shards.size() == 1;
   session->state = ClientSession::State::kOffered;
   session->link->Send(reply);
 }

@@ -68,9 +68,18 @@ absl::StatusOr<std::unique_ptr<SessionFiles>> SessionFiles::Create(const Sizes& 
   TORPOR_ASSIGN_OR_RETURN(memory->image_, CreateFile("torpor-image", 2 * sizes.image));
   TORPOR_ASSIGN_OR_RETURN(memory->host_arena_, CreateFile("torpor-host", sizes.host_arena));
   TORPOR_ASSIGN_OR_RETURN(memory->window_, CreateFile("torpor-window", sizes.window));
-  const Bytes states = memory::LayoutOfBlockStates(sizes.image, wire::kImageBlockBytes).total;
-  TORPOR_ASSIGN_OR_RETURN(memory->block_states_, CreateFile("torpor-blocks", states));
+  const memory::BlockStatesLayout states =
+      memory::LayoutOfBlockStates(sizes.image, wire::kImageBlockBytes);
+  TORPOR_ASSIGN_OR_RETURN(memory->block_states_, CreateFile("torpor-blocks", states.total));
+  void* const record = mmap(nullptr, memory::kCheckpointPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                            memory->block_states_.fd.get(), static_cast<off_t>(states.checkpoint));
+  if (record == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot map a session's checkpoint");
+  memory->checkpoint_ = static_cast<memory::CheckpointRecord*>(record);
   return memory;
+}
+
+SessionFiles::~SessionFiles() {
+  if (checkpoint_ != nullptr) munmap(checkpoint_, memory::kCheckpointPageBytes);
 }
 
 absl::StatusOr<SessionFiles::File> SessionFiles::CreateFile(const char* name, Bytes bytes) {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "memory/checkpoint.h"
 #include "proto/wire/descriptor_socket.h"
 
 namespace torpor::server {
@@ -26,6 +28,7 @@ class SessionFiles {
   static absl::StatusOr<std::unique_ptr<SessionFiles>> Create(const Sizes& sizes);
   SessionFiles(const SessionFiles&) = delete;
   SessionFiles& operator=(const SessionFiles&) = delete;
+  ~SessionFiles();
 
   // The descriptor of a file; valid as long as this object.
   int descriptor(wire::SharedMemory what) const;
@@ -47,6 +50,9 @@ class SessionFiles {
   // pinned. Treats image blocks as Discard does.
   absl::Status Clear(wire::SharedMemory what, Bytes offset, Bytes bytes);
 
+  // As of which command the image is.
+  memory::Checkpoint checkpoint() const { return memory::Checkpoint(*checkpoint_); }
+
   // Host memory in bytes that the file really occupies.
   Bytes resident_bytes(wire::SharedMemory what) const;
 
@@ -67,6 +73,7 @@ class SessionFiles {
   File host_arena_;
   File window_;
   File block_states_;
+  memory::CheckpointRecord* checkpoint_ = nullptr;  // the mapped page of block_states_
 };
 
 }  // namespace torpor::server

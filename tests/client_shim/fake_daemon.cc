@@ -143,6 +143,7 @@ wire::HelloReply FakeDaemon::HelloAnswer() const {
   reply.devices[0].attributes.assign(150, 1024);
   reply.devices[0].driver_version = 13000;
   reply.devices[0].pci_bus_id = "0000:01:00.0";
+  reply.replays = script_.replays;
   return reply;
 }
 

@@ -27,11 +27,12 @@ class FakeDaemon final : public v1::Control::Service {
     bool answers_memory = true;
     bool dies_before_ack = false;  // when it is asked for the session's memory files
     std::int32_t hello_error = 0;
-    std::string hello_message;
+    std::string hello_message{};
     FakeExecutor* auto_grant = nullptr;
     std::uint64_t window_bytes = std::uint64_t{1} << 20;
     std::size_t devices = 1;
     std::int32_t open_error = 0;  // of memory of another process
+    bool replays = false;         // sessions are recorded
   };
 
   explicit FakeDaemon(Script script);

@@ -31,6 +31,8 @@ class FakeDaemonPort final : public DaemonPort {
     return cudaSuccess;
   }
 
+  void Tell(std::uint64_t, const wire::ClientMessage& request) override { Send(request); }
+
   // The messages of this type so far, in the order of sending.
   template <typename Message>
   std::vector<Message> All() const {

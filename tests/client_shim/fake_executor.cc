@@ -128,7 +128,9 @@ bool FakeExecutor::OnFrame(const std::string& payload, Stream* stream) {
     if (payload.size() - at < sizeof header) return false;
     std::memcpy(&header, payload.data() + at, sizeof header);
     if (header.size_bytes < sizeof header || header.size_bytes > payload.size() - at) return false;
-    ReceivedCommand command{batch.lease_id, header.call_id, {}};
+    ReceivedCommand command{batch.lease_id, header.call_id, {}, 0};
+    if (batch.first_command != 0 && header.call_id >= wire::kFirstTableCall)
+      command.number = batch.first_command++;
     command.fields.assign(payload.begin() + static_cast<std::ptrdiff_t>(at + sizeof header),
                           payload.begin() + static_cast<std::ptrdiff_t>(at + header.size_bytes));
     at += header.size_bytes;
@@ -136,7 +138,9 @@ bool FakeExecutor::OnFrame(const std::string& payload, Stream* stream) {
       std::unique_lock lock(mutex_);
       commands_.push_back(command);
       changed_.notify_all();
-      changed_.wait(lock, [&] { return !paused_; });
+      const bool is_held =
+          command.call_id != static_cast<std::uint32_t>(wire::ProtocolCall::kAttach);
+      changed_.wait(lock, [&] { return !paused_ || !is_held; });
       Complete(command);
     }
     if (!synchronous_calls_.contains(command.call_id)) continue;

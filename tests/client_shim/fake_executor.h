@@ -20,6 +20,7 @@ struct ReceivedCommand {
   std::uint64_t lease_id = 0;
   std::uint32_t call_id = 0;
   std::vector<std::uint8_t> fields;
+  std::uint64_t number = 0;  // wire::BatchHeader; 0: none
 };
 
 // An executor that carries nothing out: it keeps the commands and answers the synchronous ones.
@@ -35,7 +36,7 @@ class FakeExecutor final : public v1::Execution::Service {
   void set_answer(Answer answer);
   // Where (slot, value) commands write; without it nothing is written.
   void set_page(wire::CompletionPage* page);
-  // Holds all answers and completions back until Resume.
+  // Holds all answers but to kAttach, and all completions, back until Resume.
   void Pause();
   void Resume();
   // Sends raw bytes as the next frame to every client.

@@ -77,8 +77,8 @@ class Node : public testing::Test {
   // later does so for a request.
   void Start(const std::string& topology, const std::vector<std::string>& functions,
              const std::vector<std::string>& started, int gpus = 1,
-             const std::string& settings = "") {
-    node_ = std::make_unique<EmulatedNode>(topology, functions, settings, gpus);
+             const std::string& settings = "", const std::string& function_setting = "") {
+    node_ = std::make_unique<EmulatedNode>(topology, functions, settings, gpus, function_setting);
     node_->Start();
     for (const std::string& name : started) {
       if (!HasFatalFailure()) node_->StartFunction(name, StateServer());
@@ -154,7 +154,7 @@ TEST_F(Node, TheDaemonsExecutorsAreOnOneEmulatedNode) {
 }
 
 TEST_F(Node, AKilledExecutorCostsOnlyTheRequestInFlight) {
-  ASSERT_NO_FATAL_FAILURE(Start(kTwoSmallGpus, {"a", "b"}, {"a", "b"}));
+  ASSERT_NO_FATAL_FAILURE(Start(kTwoSmallGpus, {"a", "b"}, {"a", "b"}, 1, "", "durability: none"));
   const pid_t daemon = node_->daemon().pid();
   Reply in_flight;
   std::thread request([&] { in_flight = node_->PostOne(WorkPath("a"), R"({"ms":[60000]})"); });
@@ -177,7 +177,8 @@ TEST_F(Node, AKilledExecutorCostsOnlyTheRequestInFlight) {
 
 TEST_F(Node, ExecutorsKilledUnderLoadCostOnlyWhatIsInFlight) {
   constexpr int kKills = 4;
-  ASSERT_NO_FATAL_FAILURE(Start(kTwoSmallGpus, {"a", "b", "c"}, {"a", "b", "c"}));
+  ASSERT_NO_FATAL_FAILURE(
+      Start(kTwoSmallGpus, {"a", "b", "c"}, {"a", "b", "c"}, 1, "", "durability: none"));
   std::atomic<bool> is_over = false;
   std::atomic<int> lost = 0;
   std::vector<std::thread> clients;

@@ -13,8 +13,9 @@ constexpr std::uint64_t kHash = 0x1234'5678'9abc'def8;
 class BlockStatesTest : public testing::Test {
  protected:
   std::vector<BlockRecord> records_ = std::vector<BlockRecord>(8);
-  CheckpointRecord checkpoint_;
-  BlockStates states_{records_, checkpoint_, kBlock};
+  CheckpointRecord record_;
+  Checkpoint checkpoint_{record_};
+  BlockStates states_{records_, record_, kBlock};
 };
 
 TEST_F(BlockStatesTest, NothingIsKnownOfANewImage) {
@@ -127,10 +128,10 @@ TEST_F(BlockStatesTest, AChangedBlockHasItsNewHomeAtOnceAndItsOldBytesUntilTheCh
   EXPECT_TRUE(states_.IsPending(0));
   EXPECT_FALSE(states_.IsPending(1));
   states_.SetInStep(0, kHash + 8);
-  EXPECT_TRUE(states_.MayBePending());
+  EXPECT_TRUE(checkpoint_.is_exceeded());
   EXPECT_FALSE(states_.RollBack(0)) << "its own place has its bytes";
-  states_.EndRollBack();
-  EXPECT_FALSE(states_.MayBePending());
+  checkpoint_.NoteUndone();
+  EXPECT_FALSE(checkpoint_.is_exceeded());
   EXPECT_EQ(states_.home(0), kOwnPlace);
   EXPECT_EQ(states_.origin(0), BlockOrigin::kUploaded);
   EXPECT_TRUE(states_.IsInStep(0, kHash)) << "the last checkpoint's bytes";
@@ -148,13 +149,13 @@ TEST_F(BlockStatesTest, AnUntouchedBlocksOwnPlaceIsFreeAndIsClearedIfTheWriterDi
 }
 
 TEST_F(BlockStatesTest, ACheckpointTakesAllNewVersionsAtOnce) {
-  EXPECT_EQ(states_.committed_command(), 0u);
+  EXPECT_EQ(checkpoint_.saved_command(), 0u);
   states_.NoteChanged(2, 7);
   states_.NoteChanged(3, 8);
-  states_.Commit(41);
-  EXPECT_EQ(states_.committed_command(), 41u);
+  checkpoint_.Commit(41);
+  EXPECT_EQ(checkpoint_.saved_command(), 41u);
   EXPECT_FALSE(states_.IsPending(2));
-  EXPECT_FALSE(states_.MayBePending());
+  EXPECT_FALSE(checkpoint_.is_exceeded());
   states_.RollBack(2);
   EXPECT_EQ(states_.home(2), 7u) << "nothing is undone any more";
   EXPECT_EQ(states_.home(3), 8u);
@@ -164,7 +165,7 @@ TEST_F(BlockStatesTest, ACheckpointTakesAllNewVersionsAtOnce) {
 
 TEST_F(BlockStatesTest, ABlockReturnsFromTheAnnexWithTheNextWriteBack) {
   states_.NoteChanged(2, 7);
-  states_.Commit(1);
+  checkpoint_.Commit(1);
   states_.Retire(2);
   EXPECT_FALSE(states_.NeedsAnnex(2)) << "its own place holds nothing of the checkpoint";
   ExtentSet blocks;
@@ -176,11 +177,11 @@ TEST_F(BlockStatesTest, ABlockReturnsFromTheAnnexWithTheNextWriteBack) {
       << "home 7 is place 6";
   states_.NoteChanged(2, kOwnPlace);
   EXPECT_EQ(states_.home(2), kOwnPlace);
-  states_.Commit(2);
+  checkpoint_.Commit(2);
   EXPECT_EQ(FreeAnnexHomes(states_, blocks, 9).size(), 3u) << "as long as it may be used";
   states_.Retire(2);
   EXPECT_EQ(FreeAnnexHomes(states_, blocks, 9).size(), 4u);
-  EXPECT_EQ(states_.committed_command(), 2u);
+  EXPECT_EQ(checkpoint_.saved_command(), 2u);
 }
 
 TEST_F(BlockStatesTest, APendingBlockKeepsItsHome) {
@@ -194,7 +195,7 @@ TEST_F(BlockStatesTest, APendingBlockKeepsItsHome) {
 
 TEST_F(BlockStatesTest, FreedMemoryHasItsOwnPlaceAgain) {
   states_.NoteChanged(2, 7);
-  states_.Commit(1);
+  checkpoint_.Commit(1);
   states_.NoteChanged(2, kOwnPlace);
   ResetBlocks(records_, {2 * kBlock, 3 * kBlock}, kBlock);
   EXPECT_EQ(states_.home(2), kOwnPlace);

@@ -25,8 +25,9 @@ ExtentSet Live(std::initializer_list<Extent> extents) {
 class WriteBackPlanTest : public testing::Test {
  protected:
   std::vector<BlockRecord> records_ = std::vector<BlockRecord>(16);
-  CheckpointRecord checkpoint_;
-  BlockStates states_{records_, checkpoint_, kBlock};
+  CheckpointRecord record_;
+  Checkpoint checkpoint_{record_};
+  BlockStates states_{records_, record_, kBlock};
 };
 
 TEST(FirstPartTest, EndsWithTheBlockInWhichItComesToItsBytes) {
@@ -83,7 +84,7 @@ TEST_F(WriteBackPlanTest, BlocksWithoutLiveBytesStayUnknown) {
 TEST_F(WriteBackPlanTest, BlocksOfACheckpointGoToTheAnnex) {
   states_.NoteUpload({0, 3 * kBlock});
   states_.NoteChanged(2, 5);
-  states_.Commit(1);
+  checkpoint_.Commit(1);
   states_.Retire(2);
   const std::vector<HashedBlock> hashes = {{0, kOnes}, {1, kOnes}, {2, kOnes}};
   const WriteBackPlan plan = PlanWriteBack(Live({{0, 3 * kBlock}}), hashes, kZeros, states_);
@@ -197,7 +198,7 @@ TEST_F(CrashTest, ADeadWriterLeavesTheLastCheckpoint) {
   const ExtentSet live = Live({{0, kBlocks * kBlock}});
   const std::uint64_t zero_hash = HashOf(Block(kBlock));
   const ExtentSet blocks = Live({{0, kBlocks}});
-  std::vector<Block> checkpoint = Image();
+  std::vector<Block> saved = Image();
   for (std::uint64_t step = 1; step < 5'000; ++step) {
     for (Block& block : gpu_) {
       if (random() % 4 == 0) block[random() % kBlock] = static_cast<std::uint8_t>(random());
@@ -219,16 +220,16 @@ TEST_F(CrashTest, ADeadWriterLeavesTheLastCheckpoint) {
       for (std::size_t block = 0; block < kBlocks; ++block) {
         if (states_.RollBack(block)) own_[block] = Block(kBlock);
       }
-      states_.EndRollBack();
-      ASSERT_EQ(Image(), checkpoint) << "step " << step;
-      gpu_ = checkpoint;
+      checkpoint_.NoteUndone();
+      ASSERT_EQ(Image(), saved) << "step " << step;
+      gpu_ = saved;
       continue;
     }
-    states_.Commit(step);
+    checkpoint_.Commit(step);
     for (const HashedBlock& block : plan.stale) states_.Retire(block.block);
     ASSERT_EQ(Image(), gpu_) << "step " << step;
-    ASSERT_EQ(states_.committed_command(), step);
-    checkpoint = gpu_;
+    ASSERT_EQ(checkpoint_.saved_command(), step);
+    saved = gpu_;
   }
 }
 

@@ -163,7 +163,7 @@ class Soak : public testing::Test {
   std::mt19937 random_{run_.seed};
   const std::vector<std::string> names_ = Names();
   e2e::EmulatedNode node_{kFourGpus, And(names_, kLargest),
-                          "queue_timeout: 50s\n" + run_.settings + "\n", 1, "keeps_state: true"};
+                          "queue_timeout: 50s\n" + run_.settings + "\n", 1, "durability: eviction"};
   WatchedNode watched_{node_};
   const std::string& socket_ = watched_.admin_socket();
   Gate gate_;

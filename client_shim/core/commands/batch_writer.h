@@ -31,12 +31,20 @@ class BatchWriter {
   explicit BatchWriter(const BatchLimits& limits);
 
   // Appends a command that the caller sends at once. `fields` is at most kMaxCommandFields long.
-  void Append(std::uint32_t call_id, std::span<const std::uint8_t> fields);
+  // `number` is the command's (wire::BatchHeader), one more than the last command's unless the
+  // batch is empty; 0: the command has none.
+  void Append(std::uint32_t call_id, std::span<const std::uint8_t> fields,
+              std::uint64_t number = 0);
   // Appends a command that may wait until Deadline; reads the clock for the first one only.
-  void AppendLater(const Command& command);
+  void AppendLater(const Command& command, std::uint64_t number);
 
   bool empty() const { return count_ == 0; }
   std::uint32_t count() const { return count_; }
+  // The number of the first command with a number, 0 if there is none, and how many have numbers.
+  std::uint64_t first_number() const { return first_number_; }
+  std::uint32_t numbered() const { return numbered_; }
+  // The encoded commands.
+  std::span<const std::uint8_t> commands() const;
   // When the oldest command of AppendLater came; valid unless empty.
   Time oldest() const { return oldest_; }
   void set_max_calls(std::size_t calls) { limits_.calls = calls; }
@@ -55,6 +63,8 @@ class BatchWriter {
  private:
   BatchLimits limits_;
   std::uint32_t count_ = 0;
+  std::uint32_t numbered_ = 0;
+  std::uint64_t first_number_ = 0;
   std::vector<std::uint8_t> frame_;
   std::vector<std::uint8_t> spare_;  // without content
   Time oldest_;                      // of AppendLater

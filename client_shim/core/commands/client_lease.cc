@@ -112,6 +112,19 @@ LeaseActions ClientLease::ExecutorLost(cudaError_t error, bool program_told, Lea
   return actions;
 }
 
+void ClientLease::Suspend(LeaseMoment at) {
+  held_time_.End(at.now);
+  state_ = State::kSuspended;
+}
+
+LeaseActions ClientLease::EndSuspended(LeaseMoment at) {
+  LeaseActions actions;
+  actions.ends_request = is_explicit_;
+  Begin(0, false, at.uses);
+  actions.wakes = true;
+  return actions;
+}
+
 std::optional<ClientLease::Time> ClientLease::NextIdleCheck(Time now) {
   if (is_explicit_ || (state_ != State::kHeld && state_ != State::kLost)) return std::nullopt;
   if (next_idle_check_ <= now - idle_period_) next_idle_check_ = now;

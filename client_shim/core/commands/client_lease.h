@@ -33,11 +33,13 @@ struct LeaseActions {
 // kNone -> kRequested (a call needs it) -> kHeld -> kReturning (revoked or idle: flushed, draining)
 // -> kNone. A lease becomes kLost when its executor fails. Calls then fail with the lease's error
 // until the daemon ends the lease; an implicit one ends only after a synchronising call has also
-// told the program. An error that no call has told passes on to the next lease (`untold`).
+// told the program. An error that no call has told passes on to the next lease (`untold`). If the
+// session can be replayed, the lease becomes kSuspended instead: calls wait until the daemon has
+// ended the lease, and for the next.
 class ClientLease {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  enum class State { kNone, kRequested, kHeld, kReturning, kLost };
+  enum class State { kNone, kRequested, kHeld, kReturning, kLost, kSuspended };
 
   // An implicit lease is returned after one to two periods of `idle_period` without a command.
   explicit ClientLease(std::chrono::milliseconds idle_period) : idle_period_(idle_period) {}
@@ -70,6 +72,10 @@ class ClientLease {
   LeaseActions NoteDrained(LeaseMoment at);
   // The daemon has ended the present lease. The owner reports ExecutorLost too if HasExecutor().
   LeaseActions NoteLossByDaemon(cudaError_t error, LeaseMoment at);
+  // The executor is gone, and another one is to replay; requires HasExecutor().
+  void Suspend(LeaseMoment at);
+  // The daemon has ended a suspended lease; requires kSuspended.
+  LeaseActions EndSuspended(LeaseMoment at);
   // The executor is gone; requires HasExecutor(). `program_told`: a waiting call returns `error`.
   LeaseActions ExecutorLost(cudaError_t error, bool program_told, LeaseMoment at);
 

@@ -31,7 +31,11 @@ constexpr std::uint32_t CallId(wire::ProtocolCall call) { return static_cast<std
 }  // namespace
 
 CommandChannel::CommandChannel(const ChannelOptions& options, const ChannelParts& parts)
-    : options_(options), parts_(parts), lease_(options.lease_idle), batch_(options.batch) {
+    : options_(options),
+      parts_(parts),
+      lease_(options.lease_idle),
+      batch_(options.batch),
+      record_(options.replay_bytes, options.arena, parts.slots, parts.uploads) {
   if (options_.batch.calls == 0) batch_.set_max_calls(rhythm_.calls());
 }
 
@@ -55,7 +59,11 @@ cudaError_t CommandChannel::AwaitRoom(Lock& lock, bool tells_program) {
   for (;;) {
     if (const cudaError_t error = AwaitLease(lock, tells_program); error != cudaSuccess)
       return error;
-    if (lease_link_->unsent_bytes() <= kMaxUnsentBytes) return cudaSuccess;
+    if (record_.IsFull() && !is_checkpoint_due_) {
+      BeginCheckpoint();
+      continue;
+    }
+    if (lease_link_->unsent_bytes() <= kMaxUnsentBytes && !record_.IsOverfull()) return cudaSuccess;
     const TracedWait wait(TracedWaitFor::kRoom);
     room_.wait(lock);
   }
@@ -66,9 +74,12 @@ cudaError_t CommandChannel::Enqueue(const Command& command) {
   {
     Lock lock(mutex_);
     TORPOR_TRY(AwaitRoom(lock, false));
-    batch_.AppendLater(command);
-    ++uses_;
+    const std::uint64_t number = ++uses_;
+    record_.OnCommand(command, number);
+    batch_.AppendLater(command, number);
     if (command.piece) parts_.ring.Submitted(*command.piece);
+    if (const wire::StreamMark mark = record_.MarkBehind(command, number); mark.value != 0)
+      batch_.Append(wire::StreamMark::kCallId, wire::Encoded(mark), ++uses_);
     if (command.piece && command.piece->bytes >= kPromptBytes)
       FlushBatch();
     else if (!options_.holds_batches)
@@ -86,19 +97,24 @@ cudaError_t CommandChannel::Call(const Command& command, CallReply& reply) {
   waiter.tells_program = !CallsAreQuiet();
   Lock lock(mutex_);
   TORPOR_TRY(AwaitRoom(lock, true));
-  const ExecutorLinkPtr link = lease_link_;
-  batch_.Append(command.call_id, command.fields);
   const std::uint64_t use = ++uses_;
-  link->Expect({PendingReply::Kind::kCall, command.call_id, &waiter});
+  record_.OnCommand(command, use);
+  record_.OnCall(use);
+  batch_.Append(command.call_id, command.fields, use);
+  waiter.link = lease_link_;
+  waiter.link->Expect({PendingReply::Kind::kCall, command.call_id, &waiter, use});
   FlushBatch();
   while (!waiter.done) {
-    if (link->is_being_read())
+    // Another executor may have the command by now.
+    const ExecutorLinkPtr link = waiter.link;
+    if (!link || link->is_being_read())
       waiter.changed.wait(lock);
     else
       Read(lock, link, /*waits=*/true);
   }
-  HandOverReading(*link);
-  if (waiter.error == cudaSuccess && lease_link_ == link) lease_.NoteAnswer(use);
+  if (waiter.link) HandOverReading(*waiter.link);
+  if (waiter.error == cudaSuccess && lease_link_ == waiter.link) lease_.NoteAnswer(use);
+  if (waiter.error == cudaSuccess && record_.is_on()) NoteSeen(lock, command, use, reply);
   lock.unlock();
   TraceCommand(command.fields.size());
   TraceBytes(0, reply.result.size());
@@ -126,7 +142,7 @@ cudaError_t CommandChannel::TakeAsyncError() {
 
 bool CommandChannel::IsDrained() const {
   const Lock lock(mutex_);
-  return lease_.IsDrained();
+  return lease_.IsDrained() && !owes_work_;
 }
 
 double CommandChannel::RecentShare() const {
@@ -177,6 +193,10 @@ void CommandChannel::FlushFullBatch() {
 
 void CommandChannel::FlushBatch() {
   if (batch_.empty()) return;
+  if (record_.is_on() && !record_.log().has_commands())
+    recorded_since_ = std::chrono::steady_clock::now();
+  record_.OnBatch(batch_.first_number(), batch_.numbered(), batch_.commands());
+  if (record_.obstacle() != told_obstacle_) TellObstacle();
   const ExecutorLinkPtr link = lease_link_;
   SendBatch(*link);
   Pump(link);
@@ -216,16 +236,20 @@ void CommandChannel::HandOverReading(ExecutorLink& link) {
 void CommandChannel::TakeReply(const ExecutorLinkPtr& link, wire::Reply reply,
                                const PendingReply& answered) {
   if (answered.kind == PendingReply::Kind::kOutput) {
+    // The program has had the text before an executor died.
+    if (link->IsReplaying()) return;
     printed_.Add(reply.result);
     if (!reply.message.empty()) parts_.log.Warn(reply.message);
     return;
   }
+  if (answered.kind == PendingReply::Kind::kReplayed) return OnReplayed(reply, answered.number);
   if (reply.status != 0 && !reply.message.empty())
     parts_.log.Debug("call " + std::to_string(reply.call_id) + ": " + reply.message);
   NoteAsyncError(reply);
   if (answered.kind == PendingReply::Kind::kAttach && reply.status != 0)
     BreakLink(link, static_cast<cudaError_t>(reply.status), "attach: " + reply.message);
   if (answered.kind == PendingReply::Kind::kDrain) OnDrained(*link, reply.result);
+  if (answered.kind == PendingReply::Kind::kCheckpoint) OnCheckpoint(*link, reply);
   if (answered.kind != PendingReply::Kind::kCall) return;
   *answered.waiter->reply = {reply.status, std::move(reply.message), std::move(reply.result)};
   answered.waiter->done = true;
@@ -246,14 +270,24 @@ void CommandChannel::OnDrained(ExecutorLink& link, std::span<const std::uint8_t>
   wire::DrainReply drained;
   wire::Reader reader(result);
   reader(drained);
+  NoteEventTimes(link, drained.events);
+  owes_work_ = false;
+  replays_ = 0;
+  CarryOut(lease_.NoteDrained(Moment()));
+}
+
+void CommandChannel::NoteEventTimes(ExecutorLink& link,
+                                    const std::vector<wire::EventTime>& events) {
   // The executor that recorded the events needs no import.
   const bool knows_all = link.known_version() == journal_.version();
-  for (const wire::EventTime& time : drained.events) {
+  for (const wire::EventTime& time : events) {
     const auto fields = wire::Encoded(wire::EventImport{time.event, time.completed_ns});
-    journal_.Configure(time.event, {wire::EventImport::kCallId, fields}, 0);
+    const Command import{wire::EventImport::kCallId, fields};
+    if (!journal_.Configure(time.event, import, 0)) continue;
+    record_.OnChange(JournalChange::Of(JournalChange::Kind::kConfigure, time.event, import), uses_,
+                     /*is_command=*/false);
   }
   if (knows_all) link.set_known_version(journal_.version());
-  CarryOut(lease_.NoteDrained(Moment()));
 }
 
 // Only the service thread takes a lease: while it connects, no other lease comes to be held.
@@ -262,6 +296,13 @@ bool CommandChannel::OnGrant(const wire::LeaseGrant& grant) {
   if (lease_.HasExecutor()) return false;
   std::string why;
   const ExecutorLinkPtr link = FindOrOpenLink(lock, grant, why);
+  if (!link && record_.is_on() && record_.obstacle().empty()) {
+    // It has died, and the daemon will say so.
+    lease_.Grant(grant.lease_id, grant.is_explicit, Moment());
+    lease_.Suspend(Moment());
+    suspended_since_ = std::chrono::steady_clock::now();
+    return true;
+  }
   if (!link) {
     parts_.log.Warn("executor " + grant.executor_socket + " cannot be reached: " + why);
     CarryOut(lease_.GrantUnreachable(grant.lease_id, grant.is_explicit, Moment()));
@@ -270,7 +311,16 @@ bool CommandChannel::OnGrant(const wire::LeaseGrant& grant) {
   const LeaseActions actions = lease_.Grant(grant.lease_id, grant.is_explicit, Moment());
   lease_link_ = link;
   CarryOut(actions);
-  TellExecutor(link);
+  std::string obstacle;
+  if (NeedsReplay(grant, obstacle)) {
+    if (!obstacle.empty()) {
+      FailReplay(obstacle);
+      return true;
+    }
+    Replay(link);
+  } else {
+    TellExecutor(link);
+  }
   if (lease_.state() != ClientLease::State::kHeld) return true;  // the connection broke at once
   if (lease_.is_explicit() && options_.traces_requests)
     TraceSection(("request (lease " + std::to_string(lease_.id()) + ")").c_str());
@@ -301,11 +351,7 @@ ExecutorLinkPtr CommandChannel::FindOrOpenLink(Lock& lock, const wire::LeaseGran
 
 // Sends everything without waiting; the next reader of the link takes the replies.
 void CommandChannel::TellExecutor(const ExecutorLinkPtr& link) {
-  if (link->BeginAttach()) {
-    batch_.Append(CallId(wire::ProtocolCall::kAttach), wire::Encoded(options_.attach));
-    link->Expect({PendingReply::Kind::kAttach, CallId(wire::ProtocolCall::kAttach), nullptr});
-    SendBatch(*link);
-  }
+  Introduce(*link);
   journal_.Replay(link->known_version(), [&](const Command& command) {
     batch_.Append(command.call_id, command.fields);
     if (batch_.HasMaxBytes()) SendBatch(*link);
@@ -313,6 +359,13 @@ void CommandChannel::TellExecutor(const ExecutorLinkPtr& link) {
   if (!batch_.empty()) SendBatch(*link);
   link->set_known_version(journal_.version());
   Pump(link);
+}
+
+void CommandChannel::Introduce(ExecutorLink& link) {
+  if (!link.BeginAttach()) return;
+  batch_.Append(CallId(wire::ProtocolCall::kAttach), wire::Encoded(options_.attach));
+  link.Expect({PendingReply::Kind::kAttach, CallId(wire::ProtocolCall::kAttach)});
+  SendBatch(link);
 }
 
 void CommandChannel::OnRevoke(const wire::LeaseRevoke& revoke) {
@@ -328,8 +381,19 @@ void CommandChannel::OnLost(const wire::LeaseLost& lost) {
     AwaitLastWords(lock, ExecutorLinkPtr(lease_link_));
   if (lost.lease_id == lease_.id() && lease_.id() != 0) {
     parts_.log.Warn("the GPU was lost: " + lost.message);
-    CarryOut(lease_.NoteLossByDaemon(error, Moment()));
-    if (lease_link_) BreakLink(ExecutorLinkPtr(lease_link_), error, lost.message);
+    if (lost.replays && !record_.is_on()) return FailReplay(record_.obstacle());
+    // Suspends the lease, or fails the session.
+    if (lost.replays && lease_link_) BreakLink(ExecutorLinkPtr(lease_link_), error, lost.message);
+    if (lease_.state() == ClientLease::State::kSuspended) {
+      if (lost.replays) {
+        EndSuspension();
+      } else {
+        FailReplay(lost.message);
+      }
+    } else {
+      CarryOut(lease_.NoteLossByDaemon(error, Moment()));
+      if (lease_link_) Break(ExecutorLinkPtr(lease_link_), error, lost.message);
+    }
   }
   NotifyAll();
 }
@@ -355,7 +419,17 @@ void CommandChannel::BreakLink(const ExecutorLinkPtr& link, cudaError_t error,
   if (parts_.health.IsOpen()) {
     if (const cudaError_t sticky = parts_.health.Check(); sticky != cudaSuccess) error = sticky;
   }
+  const bool is_replayable =
+      lease_link_ == link && record_.is_on() && parts_.health.sticky() == cudaSuccess;
+  if (is_replayable && record_.obstacle().empty()) return Suspend(link, why);
+  Break(link, error, why);
+  if (is_replayable) FailReplay(record_.obstacle());
+}
+
+void CommandChannel::Break(const ExecutorLinkPtr& link, cudaError_t error, const std::string& why) {
+  links_.Remove(link);
   const bool tells_program = link->Break(error, why);
+  is_checkpoint_due_ = is_checkpoint_due_ && lease_link_ != link;
   if (lease_link_ == link) CarryOut(lease_.ExecutorLost(error, tells_program, Moment()));
 }
 
@@ -382,6 +456,8 @@ std::optional<CommandChannel::Time> CommandChannel::Watch(std::vector<Watched>& 
   }
   const std::optional<Time> idle = lease_.NextIdleCheck(std::chrono::steady_clock::now());
   if (idle && (!next || *idle < *next)) next = idle;
+  const std::optional<Time> replay = NextReplayTimer();
+  if (replay && (!next || *replay < *next)) next = replay;
   return next;
 }
 
@@ -404,12 +480,13 @@ void CommandChannel::OnTimers() {
     FlushBatch();
   const bool is_busy = !batch_.empty() || (lease_link_ && lease_link_->AwaitsReply());
   CarryOut(lease_.CheckIdle(is_busy, at));
+  OnReplayTimers(at.now);
 }
 
 void CommandChannel::Create(std::uint64_t handle, const Command& create) {
   const Lock lock(mutex_);
   journal_.Create(handle, create);
-  TellChange(create);
+  TellChange(JournalChange::Kind::kCreate, handle, create, 0);
   TraceCommand(create.fields.size());
 }
 
@@ -417,7 +494,7 @@ cudaError_t CommandChannel::Configure(std::uint64_t handle, const Command& setti
                                       std::uint64_t key) {
   const Lock lock(mutex_);
   if (!journal_.Configure(handle, setting, key)) return cudaErrorInvalidResourceHandle;
-  TellChange(setting);
+  TellChange(JournalChange::Kind::kConfigure, handle, setting, key);
   TraceCommand(setting.fields.size());
   return cudaSuccess;
 }
@@ -425,20 +502,24 @@ cudaError_t CommandChannel::Configure(std::uint64_t handle, const Command& setti
 cudaError_t CommandChannel::Destroy(std::uint64_t handle, const Command& destroy) {
   const Lock lock(mutex_);
   if (!journal_.Destroy(handle, destroy)) return cudaErrorInvalidResourceHandle;
-  if (destroy.call_id != 0) {
-    TellChange(destroy);
-    TraceCommand(destroy.fields.size());
-  }
+  TellChange(JournalChange::Kind::kDestroy, handle, destroy, 0);
+  if (destroy.call_id != 0) TraceCommand(destroy.fields.size());
   journal_.Trim(links_.OldestKnownVersion(journal_.version()));
   return cudaSuccess;
 }
 
 // The lease's executor learns a change of the journal now, others with their next grant.
-void CommandChannel::TellChange(const Command& change) {
-  if (lease_.state() != ClientLease::State::kHeld) return;
+void CommandChannel::TellChange(JournalChange::Kind kind, std::uint64_t handle,
+                                const Command& change, std::uint64_t key) {
+  const bool is_told = lease_.state() == ClientLease::State::kHeld && change.call_id != 0;
+  const std::uint64_t number = is_told ? ++uses_ : uses_.load();
+  if (record_.is_on()) {
+    record_.OnCommand(change, number);
+    record_.OnChange(JournalChange::Of(kind, handle, change, key), number, is_told);
+  }
+  if (!is_told) return;
   lease_link_->set_known_version(journal_.version());
-  batch_.AppendLater(change);
-  ++uses_;
+  batch_.AppendLater(change, number);
   FlushInTime();
 }
 

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -16,8 +17,10 @@
 #include "client_shim/core/commands/client_lease.h"
 #include "client_shim/core/commands/journal.h"
 #include "client_shim/core/commands/printed_output.h"
+#include "client_shim/core/commands/replay_record.h"
 #include "client_shim/core/log.h"
 #include "client_shim/core/memory/completion_slots.h"
+#include "client_shim/core/memory/kept_uploads.h"
 #include "client_shim/core/memory/payload_ring.h"
 #include "client_shim/core/session_health.h"
 #include "client_shim/core/settings.h"
@@ -34,6 +37,11 @@ struct ChannelOptions {
   bool traces_requests = false;            // an explicit lease is a section of the trace
   Transport transport = Transport::kAuto;  // to executors
   wire::Attach attach;                     // introduces the session to an executor
+  // What the session does is recorded up to so many bytes, and for so long, before the memory is
+  // saved (docs/decisions/0038); 0 bytes: nothing is recorded.
+  std::size_t replay_bytes = 0;
+  std::chrono::milliseconds replay_age{30'000};
+  HostArena arena;
 };
 
 // The parts of a session that the channel uses; all must outlive the channel.
@@ -43,8 +51,12 @@ struct ChannelParts {
   SessionHealth& health;
   CompletionSlots& slots;
   PayloadRing& ring;
+  KeptUploads& uploads;
   const Log& log;
   std::function<void()> wake;  // makes the service thread call Watch soon; never waits
+  // The host image is as of this command, so that no replay needs what came before. Called with the
+  // mutex held; may be empty.
+  std::function<void(std::uint64_t saved)> on_saved;
 };
 
 // Carries a session's commands to the executor of its lease: requests and returns leases, batches
@@ -55,6 +67,10 @@ struct ChannelParts {
 // reply reads the executor's stream itself, on behalf of all waiting threads. The service thread
 // does the rest: leases, timers, output that a socket did not take, replies that no thread waits
 // for.
+//
+// Unless options say otherwise, a session outlives its executor: calls wait until another executor
+// has the memory as last saved, and has done again what the session did since (ReplayRecord;
+// channel_replay.cc).
 class CommandChannel {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -76,6 +92,20 @@ class CommandChannel {
   // The fraction of the last second in which a lease was held, 0 to 1.
   double RecentShare() const;
 
+  // --- Replays ---
+  // Whether a replay may need memory that the program frees now.
+  bool DefersFrees() const;
+  // Has the memory saved, and waits.
+  cudaError_t SaveMemory();
+  // Begins to have the memory saved, if a lease is held.
+  void BeginSavingMemory();
+  // All of the session's memory is about to go: no replay needs what came before.
+  void ForgetMemory();
+  // The program has pinned memory from now on.
+  void NoteArenaUse();
+  // The session cannot be replayed from now on.
+  void NoteLastingObstacle(const std::string& why);
+
   // The rest is for the service thread alone.
 
   // The daemon's messages about leases. OnGrant may take seconds to connect, without the mutex;
@@ -83,6 +113,8 @@ class CommandChannel {
   bool OnGrant(const wire::LeaseGrant& grant);
   void OnRevoke(const wire::LeaseRevoke& revoke);
   void OnLost(const wire::LeaseLost& lost);
+  // The daemon's message that no replay needs what came before.
+  void OnSaved(const wire::MemorySaved& saved);
   // Fails every waiting call. The caller has set the session's sticky error.
   void OnDaemonLost();
 
@@ -116,12 +148,34 @@ class CommandChannel {
   void TakeReply(const ExecutorLinkPtr& link, wire::Reply reply, const PendingReply& answered);
   void NoteAsyncError(const wire::Reply& reply);
   void OnDrained(ExecutorLink& link, std::span<const std::uint8_t> result);
+  void NoteEventTimes(ExecutorLink& link, const std::vector<wire::EventTime>& events);
   ExecutorLinkPtr FindOrOpenLink(Lock& lock, const wire::LeaseGrant& grant, std::string& why);
+  void Introduce(ExecutorLink& link);
   void TellExecutor(const ExecutorLinkPtr& link);
-  void TellChange(const Command& change);
+  void TellChange(JournalChange::Kind kind, std::uint64_t handle, const Command& change,
+                  std::uint64_t key);
   void AwaitLastWords(Lock& lock, const ExecutorLinkPtr& link);
   void BreakLink(const ExecutorLinkPtr& link, cudaError_t error, const std::string& why);
+  void Break(const ExecutorLinkPtr& link, cudaError_t error, const std::string& why);
   void NotifyAll();
+
+  // --- channel_replay.cc ---
+  void NoteSeen(Lock& lock, const Command& command, std::uint64_t number, const CallReply& reply);
+  bool NeedsReplay(const wire::LeaseGrant& grant, std::string& obstacle);
+  void Replay(const ExecutorLinkPtr& link);
+  void SendStep(const ExecutorLinkPtr& link, const ReplayRecord::Step& step);
+  void SendUnnumbered(ExecutorLink& link, const Command& command);
+  void Suspend(const ExecutorLinkPtr& link, const std::string& why);
+  void EndSuspension();
+  void FailReplay(const std::string& why);
+  void FailUnanswered(cudaError_t error);
+  void BeginCheckpoint();
+  void OnCheckpoint(ExecutorLink& link, const wire::Reply& reply);
+  void OnReplayed(const wire::Reply& reply, std::uint64_t number);
+  void NoteSaved(std::uint64_t command);
+  std::optional<Time> NextReplayTimer() const;
+  void OnReplayTimers(Time now);
+  void TellObstacle();
 
   const ChannelOptions options_;
   const ChannelParts parts_;
@@ -139,6 +193,16 @@ class CommandChannel {
   BatchRhythm rhythm_;           // unless options_ name a number of calls
   bool timer_is_armed_ = false;  // the service thread knows the batch's deadline
   cudaError_t async_error_ = cudaSuccess;
+
+  ReplayRecord record_;
+  Time recorded_since_;             // while the record has commands
+  bool is_checkpoint_due_ = false;  // sent to the lease's executor, not answered yet
+  std::string told_obstacle_;       // the last one in the log
+  bool owes_work_ = false;   // an executor died in a lease, and its work was not replayed yet
+  bool has_failed_ = false;  // FailReplay was called
+  int replays_ = 0;          // begun since a call or a drain was last answered
+  Time suspended_since_;     // in State::kSuspended
+  std::map<std::uint64_t, ReplyWaiter*> unanswered_;  // calls without an executor, by number
 };
 
 }  // namespace torpor::shim

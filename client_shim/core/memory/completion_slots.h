@@ -31,6 +31,13 @@ class CompletionSlots {
   std::uint64_t Value(std::uint32_t slot) const {
     return page_->slots[slot].load(std::memory_order_acquire);
   }
+  // Whether the executor has said of the last upload with this slot that the host image has it for
+  // good.
+  bool IsSavedUpload(std::uint32_t slot) const {
+    constexpr std::uint32_t kBits = 64;
+    const std::uint64_t bits = page_->saved_uploads[slot / kBits].load(std::memory_order_acquire);
+    return (bits >> slot % kBits & 1) != 0;
+  }
   // Counts every issued value as reached, after the loss of the executor that should write them.
   void CompleteAll();
 

@@ -41,6 +41,11 @@ cudaError_t MemoryRequests::Free(std::uint64_t address) {
   return AskAddress(id, wire::Free{id, address}, ignored);
 }
 
+void MemoryRequests::FreeUnasked(std::uint64_t address) {
+  const std::uint64_t id = NextId();
+  daemon_->Tell(id, wire::Free{id, address});
+}
+
 cudaError_t MemoryRequests::HostAlloc(std::uint64_t bytes, std::uint64_t& address) {
   const std::uint64_t id = NextId();
   return AskAddress(id, wire::HostAlloc{id, bytes}, address);

@@ -23,6 +23,8 @@ class MemoryRequests {
 
   cudaError_t Malloc(std::uint64_t bytes, std::uint64_t& address);
   cudaError_t Free(std::uint64_t address);
+  // As Free, without waiting for the answer.
+  void FreeUnasked(std::uint64_t address);
   // Pinned memory of the process's host arena; the primary session's requests only.
   cudaError_t HostAlloc(std::uint64_t bytes, std::uint64_t& address);
   cudaError_t HostFree(std::uint64_t address);

@@ -25,6 +25,7 @@ void PayloadRing::Reclaim() {
     const bool read =
         oldest.state == State::kSubmitted && slots_.Value(oldest.slot) >= oldest.value;
     if (oldest.state != State::kFree && !read) return;
+    if (before_reuse_) before_reuse_(oldest.offset);
     slots_.Free(oldest.slot);
     entries_.pop_front();
   }

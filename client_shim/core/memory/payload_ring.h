@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "client_shim/core/client_core.h"
@@ -17,12 +19,20 @@ class PayloadRing {
  public:
   explicit PayloadRing(CompletionSlots& slots) : slots_(slots) {}
 
+  // Calls `before_reuse` with the offset of each piece whose place is about to be used again; on
+  // any thread, and not for long. Call before all other functions.
+  void SetBeforeReuse(std::function<void(std::uint64_t offset)> before_reuse) {
+    before_reuse_ = std::move(before_reuse);
+  }
+
   // The ring is [begin, end) of the window, both multiples of 64.
   void Attach(std::uint8_t* window, std::uint64_t begin, std::uint64_t end);
 
   // Hands out at most `bytes` bytes, and at most a quarter of the ring, so that the executor reads
   // one piece while the client fills the next. False if there is no room now.
   bool Acquire(std::uint64_t bytes, WindowPiece& piece);
+  // The byte at this offset of the window.
+  const std::uint8_t* At(std::uint64_t offset) const { return window_ + offset; }
   void Release(const WindowPiece& piece);
   // Notes that the piece's command was sent: the piece's slot decides from now on.
   void Submitted(const WindowPiece& piece);
@@ -43,6 +53,7 @@ class PayloadRing {
   Entry* Find(std::uint64_t offset);
 
   CompletionSlots& slots_;
+  std::function<void(std::uint64_t)> before_reuse_;  // may be empty
   std::mutex mutex_;
   std::uint8_t* window_ = nullptr;
   std::uint64_t begin_ = 0;

@@ -9,6 +9,7 @@ Result<void, int> SharedWindow::Map(const wire::HelloReply& session, Deadline de
   if (!regions) return regions.failure();
   regions_ = std::move(regions).value();
   slots_.Attach(regions_.page());
+  ring_.SetBeforeReuse([this](std::uint64_t offset) { uploads_.BeforeReuse(offset); });
   ring_.Attach(regions_.window(), wire::kCompletionPageBytes, session.window_bytes);
   return {};
 }

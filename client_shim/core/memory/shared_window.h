@@ -1,6 +1,7 @@
 #pragma once
 
 #include "client_shim/core/memory/completion_slots.h"
+#include "client_shim/core/memory/kept_uploads.h"
 #include "client_shim/core/memory/payload_ring.h"
 #include "client_shim/core/memory/shared_regions.h"
 
@@ -22,11 +23,15 @@ class SharedWindow {
   CompletionSlots& slots() { return slots_; }
   const CompletionSlots& slots() const { return slots_; }
   PayloadRing& ring() { return ring_; }
+  // Uploads of which the ring reports each piece.
+  KeptUploads& uploads() { return uploads_; }
+  const std::uint8_t* window() const { return regions_.window(); }
 
  private:
   SharedRegions regions_;
   CompletionSlots slots_;
   PayloadRing ring_{slots_};
+  KeptUploads uploads_{slots_};
 };
 
 }  // namespace torpor::shim

@@ -1,5 +1,6 @@
 #include "client_shim/core/session/device_session.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -101,10 +102,16 @@ void DeviceSession::MakeChannel(const Nghttp2& http2) {
       .holds_batches = settings_.is_blocking,
       .traces_requests = device_ == 0,
       .transport = settings_.transport,
-      .attach = {hello_.session_id, hello_.session_key}};
+      .attach = {hello_.session_id, hello_.session_key},
+      .replay_bytes = hello_.replays ? settings_.replay_bytes : 0,
+      .arena = {hello_.host_base, hello_.host_bytes}};
   channel_ = std::make_unique<CommandChannel>(
-      options, ChannelParts{http2, *daemon_, health_, window_.slots(), window_.ring(), log_,
-                            [this] { service_->Wake(); }});
+      options, ChannelParts{http2, *daemon_, health_, window_.slots(), window_.ring(),
+                            window_.uploads(), log_, [this] { service_->Wake(); },
+                            [this](std::uint64_t saved) {
+                              for (const std::uint64_t address : deferred_.TakeUpTo(saved))
+                                memory_.FreeUnasked(address);
+                            }});
   service_work_ =
       std::make_unique<SessionService>(*daemon_, *channel_, health_, log_, settings_.socket);
 }
@@ -174,8 +181,18 @@ cudaError_t DeviceSession::AcquireWindow(std::uint64_t bytes, WindowPiece& piece
   }
 }
 
-cudaError_t DeviceSession::Malloc(std::uint64_t bytes, std::uint64_t& address) {
+// Memory that a replay may need goes last.
+cudaError_t DeviceSession::AskMalloc(std::uint64_t bytes, std::uint64_t& address) {
+  if (deferred_.Take(bytes, address)) return cudaSuccess;
   const cudaError_t error = memory_.Malloc(bytes, address);
+  if (error != cudaErrorMemoryAllocation || deferred_.bytes() == 0) return error;
+  TORPOR_TRY(channel_->SaveMemory());
+  return memory_.Malloc(bytes, address);
+}
+
+cudaError_t DeviceSession::Malloc(std::uint64_t bytes, std::uint64_t& address) {
+  TORPOR_TRY(health_.Check());
+  const cudaError_t error = AskMalloc(bytes, address);
   if (error == cudaSuccess) process_.memory().Insert({address, bytes, true, device_});
   return error;
 }
@@ -187,10 +204,23 @@ cudaError_t DeviceSession::Free(std::uint64_t address) {
     return OfDevice(allocation.device)->Free(address);
   TORPOR_TRY(health_.Check());
   if (!process_.memory().Forget(address, /*on_device=*/true)) return cudaErrorInvalidValue;
-  return memory_.Free(address);
+  if (!channel_->DefersFrees()) return memory_.Free(address);
+  Defer(allocation);
+  return cudaSuccess;
+}
+
+void DeviceSession::Defer(const Allocation& allocation) {
+  // So much memory may be kept from other uses.
+  constexpr std::uint64_t kLeast = std::uint64_t{64} << 20;
+  constexpr std::uint64_t kPartOfLimit = 8;
+  deferred_.Add(allocation.begin, allocation.bytes, channel_->command_count());
+  if (deferred_.bytes() > std::max(kLeast, hello_.memory_limit / kPartOfLimit))
+    channel_->BeginSavingMemory();
 }
 
 cudaError_t DeviceSession::HostAlloc(std::uint64_t bytes, std::uint64_t& address) {
+  TORPOR_TRY(health_.Check());
+  channel_->NoteArenaUse();
   const cudaError_t error = process_.primary_memory().HostAlloc(bytes, address);
   if (error == cudaSuccess) process_.memory().Insert({address, bytes, false, device_});
   return error;
@@ -210,6 +240,8 @@ cudaError_t DeviceSession::Release(const Allocation& allocation) {
 }
 
 cudaError_t DeviceSession::FreeAll() {
+  TORPOR_TRY(health_.Check());
+  channel_->ForgetMemory();
   for (const Allocation& allocation : process_.memory().All()) {
     if (allocation.device != device_) continue;
     TORPOR_TRY(Release(allocation));
@@ -218,11 +250,14 @@ cudaError_t DeviceSession::FreeAll() {
 }
 
 cudaError_t DeviceSession::MemGetInfo(std::uint64_t& free_bytes, std::uint64_t& total_bytes) {
-  return memory_.MemGetInfo(free_bytes, total_bytes);
+  TORPOR_TRY(memory_.MemGetInfo(free_bytes, total_bytes));
+  free_bytes += deferred_.bytes();
+  return cudaSuccess;
 }
 
 cudaError_t DeviceSession::ShareMemory(std::uint64_t address, MemoryHandle& handle) {
   process_.memory().NoteSharing();
+  if (IsOpen()) channel_->NoteLastingObstacle("memory is shared with other processes");
   std::array<std::uint8_t, 16> token{};
   const cudaError_t error = memory_.Share(address, token);
   if (error == cudaSuccess) handle = {hello_.session_id, address, token};
@@ -230,6 +265,7 @@ cudaError_t DeviceSession::ShareMemory(std::uint64_t address, MemoryHandle& hand
 }
 
 cudaError_t DeviceSession::OpenMemory(const MemoryHandle& handle, Allocation& opened) {
+  if (IsOpen()) channel_->NoteLastingObstacle("memory is shared with other processes");
   return process_.memory().Open(handle, process_.devices(), process_.primary_memory(), opened);
 }
 

@@ -9,6 +9,7 @@
 #include "client_shim/core/commands/command_channel.h"
 #include "client_shim/core/current_core.h"
 #include "client_shim/core/log.h"
+#include "client_shim/core/memory/deferred_frees.h"
 #include "client_shim/core/memory/memory_requests.h"
 #include "client_shim/core/memory/shared_window.h"
 #include "client_shim/core/quiet_calls.h"
@@ -96,6 +97,8 @@ class DeviceSession final : public ClientCore {
   void MakeChannel(const Nghttp2& http2);
   cudaError_t AwaitWork();
   cudaError_t Release(const Allocation& allocation);
+  void Defer(const Allocation& allocation);
+  cudaError_t AskMalloc(std::uint64_t bytes, std::uint64_t& address);
 
   ProcessState& process_;
   const int device_;
@@ -106,6 +109,7 @@ class DeviceSession final : public ClientCore {
   wire::HelloReply hello_;
   SharedWindow window_;
   MemoryRequests memory_{health_, log_};
+  DeferredFrees deferred_;
   // Null until the session opens:
   std::unique_ptr<ServiceThread> service_;
   std::unique_ptr<DaemonConnection> daemon_;

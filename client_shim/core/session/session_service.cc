@@ -50,6 +50,8 @@ void SessionService::OnMessage(wire::ServerMessage message) {
     channel_.OnRevoke(*revoke);
   } else if (const auto* lost = std::get_if<wire::LeaseLost>(&message)) {
     channel_.OnLost(*lost);
+  } else if (const auto* saved = std::get_if<wire::MemorySaved>(&message)) {
+    channel_.OnSaved(*saved);
   } else if (std::holds_alternative<wire::HelloReply>(message) ||
              std::holds_alternative<wire::InquiryReply>(message)) {
     LoseDaemon("it opened the session twice");

@@ -57,6 +57,13 @@ cudaError_t DaemonConnection::Ask(std::uint64_t request_id, const wire::ClientMe
   return waiter.error;
 }
 
+void DaemonConnection::Tell(std::uint64_t request_id, const wire::ClientMessage& request) {
+  const std::lock_guard lock(mutex_);
+  if (is_lost_) return;
+  told_.insert(request_id);
+  SendLocked(request);
+}
+
 short DaemonConnection::EventsToWatch() const {
   const std::lock_guard lock(mutex_);
   const int out = stream_->socket_is_full() ? POLLOUT : 0;
@@ -93,6 +100,7 @@ DaemonConnection::Step DaemonConnection::Next(wire::ServerMessage& message) {
 bool DaemonConnection::Answer(wire::ServerMessage message) {
   const std::optional<std::uint64_t> request = RequestOf(message);
   const std::lock_guard lock(mutex_);
+  if (request && told_.erase(*request) > 0) return true;
   const auto found = request ? waiters_.find(*request) : waiters_.end();
   if (found == waiters_.end()) return false;
   Waiter& waiter = *found->second;

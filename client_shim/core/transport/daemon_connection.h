@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "client_shim/core/transport/daemon_port.h"
 #include "client_shim/core/transport/grpc_stream.h"
@@ -27,6 +28,7 @@ class DaemonConnection final : public DaemonPort {
   void Send(const wire::ClientMessage& message) override;
   cudaError_t Ask(std::uint64_t request_id, const wire::ClientMessage& request,
                   wire::ServerMessage& reply) override;
+  void Tell(std::uint64_t request_id, const wire::ClientMessage& request) override;
 
   int fd() const { return stream_->fd(); }
   // Poll events that concern the socket.
@@ -61,6 +63,7 @@ class DaemonConnection final : public DaemonPort {
   mutable std::mutex mutex_;  // guards what follows
   const std::unique_ptr<GrpcStream> stream_;
   std::unordered_map<std::uint64_t, Waiter*> waiters_;  // by request; on the callers' stacks
+  std::unordered_set<std::uint64_t> told_;              // requests whose answers are dropped
   bool is_lost_ = false;
 };
 

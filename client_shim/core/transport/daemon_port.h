@@ -20,6 +20,9 @@ class DaemonPort {
   // cudaErrorDevicesUnavailable if the daemon is lost before the answer.
   virtual cudaError_t Ask(std::uint64_t request_id, const wire::ClientMessage& request,
                           wire::ServerMessage& reply) = 0;
+
+  // Sends `request`, which carries `request_id`, and drops the answer. Never waits.
+  virtual void Tell(std::uint64_t request_id, const wire::ClientMessage& request) = 0;
 };
 
 }  // namespace torpor::shim

@@ -62,6 +62,13 @@ bool ExecutorLink::Break(cudaError_t error, const std::string& why) {
   return tells_program;
 }
 
+std::deque<PendingReply> ExecutorLink::Suspend(const std::string& why) {
+  stream_->End(why);
+  for (const PendingReply& reply : pending_)
+    if (reply.waiter) reply.waiter->link = nullptr;
+  return std::exchange(pending_, {});
+}
+
 FrameStream::Polled ExecutorLink::EventsToWatch() {
   const bool has_reading_for_service = unsent_bytes() > 0 || !pending_.empty();
   return stream_->Prepare(!is_being_read_ && !HasWaiter() && has_reading_for_service);

@@ -15,8 +15,12 @@
 
 namespace torpor::shim {
 
+class ExecutorLink;
+
 // A thread's wait for the reply to a SYNC command. Lives on the waiting thread's stack.
 struct ReplyWaiter {
+  // The link that the reply comes over; null while no executor has the command.
+  std::shared_ptr<ExecutorLink> link;
   CallReply* reply = nullptr;
   bool tells_program = true;  // whether the program sees the call's error
   bool done = false;
@@ -24,12 +28,14 @@ struct ReplyWaiter {
   std::condition_variable changed;
 };
 
-// A SYNC command that was sent and not answered yet; kOutput is text of kernels, sent unasked.
+// A SYNC command that was sent and not answered yet; kOutput is text of kernels, sent unasked, and
+// kReplayed a call whose answer the program has seen already.
 struct PendingReply {
-  enum class Kind { kAttach, kCall, kDrain, kOutput };
+  enum class Kind { kAttach, kCall, kDrain, kCheckpoint, kReplayed, kOutput };
   Kind kind = Kind::kCall;
   std::uint32_t call_id = 0;
   ReplyWaiter* waiter = nullptr;  // of a kCall
+  std::uint64_t number = 0;       // of the command, for a kCall and a kReplayed
 };
 
 // The stream to one executor process, kept open between leases. Guarded by the owner's mutex. One
@@ -53,6 +59,10 @@ class ExecutorLink {
   // Registers a SYNC command in the order of sending.
   void Expect(PendingReply reply) { pending_.push_back(reply); }
   bool AwaitsReply() const { return !pending_.empty(); }
+  // Whether the next reply is to a command of a replay.
+  bool IsReplaying() const {
+    return !pending_.empty() && pending_.front().kind == PendingReply::Kind::kReplayed;
+  }
   // Whether a thread waits for a reply.
   bool HasWaiter() const;
 
@@ -71,6 +81,9 @@ class ExecutorLink {
   // Closes the stream and wakes the thread that reads. Every waiting call fails with `error`.
   // Returns whether a call tells the program of `error`.
   bool Break(cudaError_t error, const std::string& why);
+  // Closes the stream and wakes the thread that reads, but fails no call: returns the unanswered
+  // commands, whose waiting calls have no link any more.
+  std::deque<PendingReply> Suspend(const std::string& why);
   bool is_closed() const { return stream_->closed(); }
   const std::string& why_closed() const { return stream_->why_closed(); }
 

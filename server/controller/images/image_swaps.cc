@@ -195,7 +195,10 @@ void ImageSwaps::WriteBack(const SessionPtr& session, GpuIndex gpu, WriteBackRea
         if (drop) session->image.EndLeaving(/*is_dropped=*/result.status.ok());
         if (result.status.ok()) {
           session->learning.OnSwapOut(result.learned);
-          if (!result.has_more) session->image.NoteSaved(saved);
+          if (!result.has_more) {
+            session->image.NoteSaved(saved);
+            TellSaved(*session);
+          }
           telemetry_.OnSwapOut({instances_.Of(*session).config.name, gpu, SwapPath::kPcie,
                                 result.to_host, result.duration},
                                reason);
@@ -209,6 +212,11 @@ void ImageSwaps::WriteBack(const SessionPtr& session, GpuIndex gpu, WriteBackRea
         then(result);
         finish();
       });
+}
+
+void ImageSwaps::TellSaved(const ClientSession& session) const {
+  if (!session.is_able() || !instances_.Of(session).config.survives()) return;
+  session.link->Send(wire::MemorySaved{session.memory.files->checkpoint().saved_command()});
 }
 
 bool ImageSwaps::ForgetsChanges(const ClientSession& session) const {

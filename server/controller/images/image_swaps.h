@@ -86,6 +86,9 @@ class ImageSwaps {
   v1::DaemonMessage SwapOutMessage(const ClientSession& session, WriteBackReason reason,
                                    bool drop) const;
 
+  // Tells a client that records for a replay how far the image has come.
+  void TellSaved(const ClientSession& session) const;
+
   // --- image_replicas.cc; all are parts of steps ---
   bool MayBeReplica(const ClientSession& session) const;
   // The image is to run on `gpu`: elsewhere, only replicas may be left.

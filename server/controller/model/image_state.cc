@@ -59,6 +59,7 @@ bool ImageState::LoseExecutor(GpuIndex gpu) {
 }
 
 void ImageState::NoteLease(LeaseId lease, bool is_explicit) {
+  is_replay_due_ = false;
   const bool was_saved = changes_ == Changes::kSaved || changes_ == Changes::kChangedAgain;
   // A function that loads its model in its first request must not have to do so again.
   if (!is_explicit || !was_saved) unsaved_lease_ = lease;

@@ -90,6 +90,10 @@ class ImageState {
   void NoteSaved(LeaseId unsaved_before);
   // Whether the GPU's image may differ from the host's.
   bool has_changes() const;
+  // The GPU's changes are lost, and the session is to make them again with its next lease: until
+  // NoteLease.
+  void NoteReplayDue() { is_replay_due_ = true; }
+  bool is_replay_due() const { return is_replay_due_; }
   // The lease whose work must reach the host's image and has not yet: one outside of requests, or
   // the first of all. If the executor dies now, the program's set-up is lost.
   LeaseId unsaved_lease() const { return unsaved_lease_; }
@@ -111,6 +115,7 @@ class ImageState {
   std::set<GpuIndex> peer_holders_;
   Changes changes_ = Changes::kNeverChanged;
   LeaseId unsaved_lease_;
+  bool is_replay_due_ = false;
 };
 
 }  // namespace torpor::server

@@ -112,7 +112,7 @@ absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapA
     const bool was_kept = is_kept_in_place_ && !resident_before.empty();
     is_kept_in_place_ = was_kept || holds_addresses;
     touches_.Reset(allocations);
-    BeginEra();
+    if (!dirty()) fresh_.Reset();
   } else {
     ReleaseSource().IgnoreError();
     SetResident(resident_before);
@@ -207,8 +207,7 @@ absl::Status DeviceImage::Prepare(memory::Extent piece, const memory::ExtentSet&
   return absl::OkStatus();
 }
 
-absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream, Bytes max_bytes,
-                                                                std::uint64_t command) {
+absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream, Bytes max_bytes) {
   if (!dirty()) return WrittenBack();
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   const memory::WriteBackPart part = memory::FirstPart(
@@ -224,10 +223,14 @@ absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream,
   }
   TORPOR_RETURN_IF_ERROR(Wait(stream));
   blocks_.OnWrittenBack(plan);
-  if (part.end == kAll) blocks_.Commit(command);
   unsaved_from_.store(part.end, std::memory_order_relaxed);
-  if (part.end == kAll) BeginEra();
   return copied;
+}
+
+void DeviceImage::CommitCheckpoint(std::uint64_t command) {
+  if (dirty()) return;
+  blocks_.Commit(command);
+  fresh_.Reset();
 }
 
 std::vector<Bytes> DeviceImage::AddressHolders(const memory::ExtentSet& where) const {
@@ -281,7 +284,6 @@ absl::Status DeviceImage::Drop() {
   SetResident({});
   is_peer_ = false;
   is_source_ = false;
-  BeginEra();
   status.Update(backing_->Release({0, bytes_}, {}));
   return status;
 }
@@ -310,7 +312,7 @@ absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
   }
   MarkDirty();
   touches_.Add(extent);
-  BeginEra();
+  fresh_.Add(extent);
   MutexLock lock(&mutex_);
   resident_.Add(extent);
   return absl::OkStatus();
@@ -329,7 +331,6 @@ absl::Status DeviceImage::MapPeer(const memory::ExtentSet& live, ChunkOwner& own
   SetResident(std::move(kept));
   TORPOR_ASSIGN_OR_RETURN(memory::ExtentSet reachable, backing_->Import(live, owner));
   SetResident(std::move(reachable));
-  BeginEra();
   return absl::OkStatus();
 }
 
@@ -353,7 +354,6 @@ absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet&
   TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes_));
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   touches_.Remove(extent);
-  BeginEra();
   {
     MutexLock lock(&mutex_);
     resident_.Remove(extent);

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "base/units.h"
+#include "memory/checkpoint.h"
 #include "memory/extent_set.h"
 #include "memory/moved_bytes.h"
 #include "memory/swap_history.h"
@@ -22,6 +23,7 @@
 #include "server/executor/gpu/shared_mapping.h"
 #include "server/executor/image/address_hull.h"
 #include "server/executor/image/address_table.h"
+#include "server/executor/image/fresh_memory.h"
 #include "server/executor/image/host_image.h"
 #include "server/executor/image/image_arrival.h"
 #include "server/executor/image/image_backing.h"
@@ -107,10 +109,15 @@ class DeviceImage {
   // Makes the host image equal to the device's: copies the blocks that have changed, if any may
   // have. Looks at `max_bytes` at most, rounded up to blocks, or at all of an exported image. The
   // next write-back goes on from there; the image stays dirty until a write-back reaches the end.
-  // A write-back that has reached the end is a checkpoint of the session after `command`, the last
-  // that it ran.
-  absl::StatusOr<WrittenBack> WriteBack(CUstream stream, Bytes max_bytes = kAll,
-                                        std::uint64_t command = 0);
+  // CommitCheckpoint follows the last.
+  absl::StatusOr<WrittenBack> WriteBack(CUstream stream, Bytes max_bytes = kAll);
+  // Notes that the host image is as of the session's command with this number, unless a write-back
+  // is still to come.
+  void CommitCheckpoint(std::uint64_t command);
+  // As of which command the host image is.
+  memory::Checkpoint checkpoint() const { return blocks_.checkpoint(); }
+  // The memory to which uploads are final once they are in the host image.
+  FreshMemory& fresh() { return fresh_; }
   // Returns the offsets of allocations whose host image holds addresses of the session's memory,
   // the client's or the GPU's. Looks only into the extents `where`.
   std::vector<Bytes> AddressHolders(const memory::ExtentSet& where) const;
@@ -155,10 +162,6 @@ class DeviceImage {
   // Unpins the host image's pages of an extent (whole chunks without live bytes), which are about
   // to leave the file. No copy of the session is pending.
   absl::Status ReleaseHost(memory::Extent extent);
-
-  // Grows with every swap-in, complete write-back and change of the allocations. An upload saved in
-  // an earlier era says nothing about the range's bytes in the host image now. Any thread.
-  std::uint64_t era() const { return era_.load(std::memory_order_relaxed); }
 
   // Returns the GPU's address of [address, address + bytes); 0 if the range is not resident memory
   // of the session. Takes any numbers.
@@ -211,7 +214,6 @@ class DeviceImage {
   Bytes unsaved_from() const {
     return is_exported_.load() ? 0 : unsaved_from_.load(std::memory_order_relaxed);
   }
-  void BeginEra() { era_.fetch_add(1, std::memory_order_relaxed); }
   // Zeroes the bytes of the plan's blocks that are not live, in the blocks' homes.
   absl::Status ClearGaps(const memory::WriteBackPlan& plan, const memory::ExtentSet& live);
   // Undoes what another executor wrote back and could not complete.
@@ -250,10 +252,10 @@ class DeviceImage {
   ImageBlocks blocks_;
   HostImage host_;
   const ImageCopies copies_;
+  FreshMemory fresh_;
   AddressHull own_addresses_;
   std::atomic<Bytes> unsaved_from_{kAll};  // begin of possible differences from the host
   std::atomic<std::uint64_t> removals_{0};
-  std::atomic<std::uint64_t> era_{1};
   std::atomic<bool> is_exported_{false};
   std::atomic<bool> is_kept_in_place_{false};
   std::atomic<bool> is_source_{false};  // another GPU may be copying from here

@@ -14,7 +14,7 @@ std::span<memory::BlockRecord> Records(const SharedMapping& mapping) {
           mapping.bytes() / memory::BlockStates::kBytesPerBlock};
 }
 
-memory::CheckpointRecord& Checkpoint(const SharedMapping& mapping) {
+memory::CheckpointRecord& RecordOf(const SharedMapping& mapping) {
   return *reinterpret_cast<memory::CheckpointRecord*>(mapping.data());
 }
 
@@ -53,7 +53,7 @@ ImageBlocks::ImageBlocks(Files files, bool keeps_checkpoints, const ImageBacking
                          BlockHasher& hasher)
     : files_(std::move(files)),
       keeps_checkpoints_(keeps_checkpoints),
-      states_(Records(files_.records), Checkpoint(files_.checkpoint), wire::kImageBlockBytes),
+      states_(Records(files_.records), RecordOf(files_.checkpoint), wire::kImageBlockBytes),
       backing_(backing),
       hasher_(hasher) {}
 
@@ -76,10 +76,14 @@ absl::StatusOr<memory::WriteBackPlan> ImageBlocks::BeginWriteBack(const memory::
   for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i].hash = hashes[i];
   memory::WriteBackPlan plan =
       memory::PlanWriteBack(resident, blocks, hasher_.zero_hash(), states_);
-  if (keeps_checkpoints_ && states_.has_checkpoint()) {
+  if (keeps_checkpoints_ && checkpoint().number() > 0) {
     memory::BeginWriteBack(plan, memory::FreeAnnexHomes(states_, own_, plan.annex), states_);
     for (const memory::HashedBlock& block : plan.stale) pending_.push_back(block.block);
   } else {
+    if (!plan.stale.empty()) {
+      checkpoint().NoteOverwritten();
+      has_overwritten_ = true;
+    }
     memory::BeginWriteBackInPlace(plan, states_);
   }
   // The hash of a block to be copied is unknown until OnWrittenBack.
@@ -95,20 +99,24 @@ void ImageBlocks::OnWrittenBack(const memory::WriteBackPlan& plan) {
 }
 
 void ImageBlocks::Commit(std::uint64_t command) {
-  states_.Commit(command);
+  const bool has_written = !pending_.empty() || has_overwritten_;
+  // Of a replica, whose image another GPU may be writing back.
+  if (!has_written && command <= checkpoint().saved_command()) return;
+  checkpoint().Commit(command);
   for (const std::size_t block : pending_) states_.Retire(block);
   pending_.clear();
+  has_overwritten_ = false;
 }
 
 std::vector<std::size_t> ImageBlocks::RollBack() {
   std::vector<std::size_t> to_clear;
-  if (!states_.MayBePending()) return to_clear;
+  if (!checkpoint().is_exceeded()) return to_clear;
   for (const memory::Extent& blocks : own_.extents()) {
     for (std::size_t block = blocks.begin; block < blocks.end; ++block) {
       if (states_.RollBack(block)) to_clear.push_back(block);
     }
   }
-  states_.EndRollBack();
+  checkpoint().NoteUndone();
   pending_.clear();
   return to_clear;
 }

@@ -35,6 +35,7 @@ class ImageBlocks {
               BlockHasher& hasher);
 
   const memory::BlockStates& states() const { return states_; }
+  memory::Checkpoint checkpoint() const { return states_.checkpoint(); }
 
   // Maps the states of the blocks in the extent's chunks, which are the session's from now on. Call
   // before all calls with bytes of the extent.
@@ -82,7 +83,8 @@ class ImageBlocks {
   const bool keeps_checkpoints_;
   memory::BlockStates states_;
   memory::ExtentSet own_;             // the session's blocks, by number, in whole chunks
-  std::vector<std::size_t> pending_;  // blocks written back since the last checkpoint
+  std::vector<std::size_t> pending_;  // blocks written back here since the last checkpoint
+  bool has_overwritten_ = false;      // since the last checkpoint
   const ImageBacking& backing_;
   BlockHasher& hasher_;
   HeldContents held_;

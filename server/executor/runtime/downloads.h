@@ -23,11 +23,15 @@ class Downloads {
 
   // Copies `bytes` from `source`, which the caller has checked, after the earlier work of
   // `stream`: to byte `window_offset` of the window, inside the payload ring, or, with
-  // wire::kReplyInline, into `data`. A reply carries at most wire::kMaxInlineBytes.
+  // wire::kReplyInline, into `data`. A reply carries at most wire::kMaxInlineBytes. With
+  // wire::kReplyHash, `data` gets the bytes' hash.
   cuda_api::CallStatus Copy(CUdeviceptr source, std::uint64_t stream, Bytes bytes,
                             std::uint64_t window_offset, std::vector<std::uint8_t>& data);
 
  private:
+  // Copies to `destination` and waits.
+  CUresult Fetch(CUdeviceptr source, std::uint64_t stream, Bytes bytes, std::uint8_t* destination);
+
   const Device& device_;
   StreamSet& streams_;
   SessionWindow& window_;

@@ -41,8 +41,10 @@ CallStatus MemoryCalls::Upload(const wire::MemcpyHtoD& command) {
     result = driver().MemcpyHtoDAsync(target, source, command.bytes, stream);
   }
   if (result != CUDA_SUCCESS) return ToCallStatus(driver(), result, "copy to the device");
-  return ToCallStatus(saves_.Save(saver, command.dst, {source, command.bytes}, stream),
-                      "saving an upload");
+  const absl::Status saved = saves_.Save(saver, command.dst, {source, command.bytes}, stream);
+  const bool is_final = saved.ok() && saver == UploadSaves::Saver::kProcessor;
+  parts_.session_memory.window().NoteUpload(command.slot, is_final);
+  return ToCallStatus(saved, "saving an upload");
 }
 
 CallStatus MemoryCalls::MemcpyDtoH(const wire::MemcpyDtoH& command,

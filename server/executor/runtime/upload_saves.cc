@@ -1,7 +1,5 @@
 #include "server/executor/runtime/upload_saves.h"
 
-#include <utility>
-
 #include "base/status_macros.h"
 
 namespace torpor::executor {
@@ -15,38 +13,24 @@ UploadSaves::~UploadSaves() {
 UploadSaves::Saver UploadSaves::SaverOf(std::uint64_t address, Bytes bytes, wire::Payload payload,
                                         CUstream stream) {
   if (!image_.Contains(address, bytes)) return Saver::kWriteBack;
-  if (!is_stateless_ && HasSaved({address, address + bytes})) return Saver::kWriteBack;
-  return MayCopyNow(payload, bytes, stream) ? Saver::kProcessor : Saver::kGpu;
+  if (is_stateless_) return MayCopyNow(payload, bytes, stream) ? Saver::kProcessor : Saver::kGpu;
+  const Bytes begin = address - image_.base();
+  const bool is_fresh = image_.fresh().Contains({begin, begin + bytes});
+  return is_fresh && MayCopyNow(payload, bytes, stream) ? Saver::kProcessor : Saver::kWriteBack;
 }
 
 absl::Status UploadSaves::Save(Saver saver, std::uint64_t address,
                                std::span<const std::uint8_t> bytes, CUstream stream) {
   switch (saver) {
-    case Saver::kWriteBack:
-      image_.MarkDirty();
-      return absl::OkStatus();
     case Saver::kProcessor:
-      TORPOR_RETURN_IF_ERROR(image_.SaveBytes(address, bytes));
-      break;
+      return image_.SaveBytes(address, bytes);
     case Saver::kGpu:
       TORPOR_RETURN_IF_ERROR(image_.SaveRange(address, bytes.size(), stream));
-      TORPOR_RETURN_IF_ERROR(NotePending(stream));
-      break;
+      return NotePending(stream);
+    case Saver::kWriteBack:
+      image_.MarkDirty();
   }
-  NoteSaved({address, address + bytes.size()});
   return absl::OkStatus();
-}
-
-bool UploadSaves::HasSaved(memory::Extent range) {
-  const std::uint64_t era = image_.era();
-  if (std::exchange(era_, era) != era) saved_ = {};
-  return saved_.Contains(range);
-}
-
-void UploadSaves::NoteSaved(memory::Extent range) {
-  if (is_stateless_) return;
-  if (saved_.count() >= kMostRanges) saved_ = {};
-  saved_.Add(range);
 }
 
 // Bytes of a command or of the window are final, whatever else is under way. Pinned memory may be

@@ -1,9 +1,11 @@
 #include "server/executor/session/batch_runner.h"
 
+#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "server/executor/gpu/call_status.h"
 #include "server/executor/gpu/cuda_status.h"
@@ -13,6 +15,40 @@ namespace {
 
 constexpr auto kAttachId = static_cast<std::uint32_t>(wire::ProtocolCall::kAttach);
 constexpr auto kDrainId = static_cast<std::uint32_t>(wire::ProtocolCall::kDrain);
+constexpr auto kCheckpointId = static_cast<std::uint32_t>(wire::ProtocolCall::kCheckpoint);
+
+// How long a checkpoint waits for the session's work.
+constexpr Duration kCheckpointPatience = std::chrono::seconds(10);
+
+// Whether a command can neither read nor write the session's memory.
+bool LeavesMemoryAlone(std::uint32_t call_id) {
+  switch (call_id) {
+    case wire::StreamCreate::kCallId:
+    case wire::StreamDestroy::kCallId:
+    case wire::StreamWaitEvent::kCallId:
+    case wire::StreamMark::kCallId:
+    case wire::StreamFence::kCallId:
+    case wire::StreamSynchronize::kCallId:
+    case wire::DeviceSynchronize::kCallId:
+    case wire::EventCreate::kCallId:
+    case wire::EventDestroy::kCallId:
+    case wire::EventRecord::kCallId:
+    case wire::EventImport::kCallId:
+    case wire::EventSynchronize::kCallId:
+    case wire::EventElapsedTime::kCallId:
+    case wire::KernelCreate::kCallId:
+    case wire::FuncSetAttribute::kCallId:
+    case wire::FuncGetAttributes::kCallId:
+    case wire::ModuleLoad::kCallId:
+    case wire::ModuleUpload::kCallId:
+    case wire::ModuleUse::kCallId:
+    case wire::OccupancyMaxActiveBlocks::kCallId:
+    case wire::OccupancyClusters::kCallId:
+      return true;
+    default:
+      return false;
+  }
+}
 
 // What a call of a library may launch beside its first kernel.
 constexpr std::size_t kPiecesOfLibraryCall = 7;
@@ -61,12 +97,23 @@ absl::StatusOr<wire::Attach> ReadAttach(std::span<const std::uint8_t> frame) {
 }
 
 absl::Status BatchRunner::Run(ReceivedBatch& batch, ReplySink& replies) {
+  const std::uint64_t first = batch.header.first_command;
+  if (first != 0 && batch.header.lease_id == lease_ && first <= last_command_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch begins with command ", first, " after command ", last_command_));
+  }
+  counts_commands_ = first != 0;
+  if (counts_commands_) {
+    lease_ = batch.header.lease_id;
+    last_command_ = first - 1;
+  }
   runtime_.SetLease({batch.header.lease_id});
   for (; !batch.IsDone(); --batch.header.command_count) {
     if (!runtime_.streams().pending().HasRoom()) return absl::OkStatus();
     std::span<const std::uint8_t> fields;
     TORPOR_ASSIGN_OR_RETURN(const wire::CommandHeader header, ReadCommand(batch.commands, fields));
     TORPOR_RETURN_IF_ERROR(RunCommand(header.call_id, fields, replies));
+    if (counts_commands_) batch.header.first_command = last_command_ + 1;
   }
   if (!batch.commands.empty()) {
     return absl::InvalidArgumentError(
@@ -77,12 +124,16 @@ absl::Status BatchRunner::Run(ReceivedBatch& batch, ReplySink& replies) {
 
 absl::Status BatchRunner::RunCommand(std::uint32_t call_id, std::span<const std::uint8_t> fields,
                                      ReplySink& replies) {
-  const bool is_cudart = call_id == kDrainId || cuda_api::IsCudartCall(call_id);
+  const bool is_cudart =
+      call_id == kDrainId || call_id == kCheckpointId || cuda_api::IsCudartCall(call_id);
   if (call_id == kDrainId) {
     if (!fields.empty()) return absl::InvalidArgumentError("a Drain has no fields");
     RunDrain();
+  } else if (call_id == kCheckpointId) {
+    if (!fields.empty()) return absl::InvalidArgumentError("a Checkpoint has no fields");
+    RunCheckpoint();
   } else {
-    runtime_.NoteCommand(call_id);
+    CountCommand(call_id);
     TORPOR_RETURN_IF_ERROR(Dispatch(call_id, fields, outcome_));
     if (IsLibraryWork(call_id)) runtime_.streams().pending().NoteMore(kPiecesOfLibraryCall);
   }
@@ -137,6 +188,36 @@ void BatchRunner::RunDrain() {
   runtime_.events().TakeCompleted(drained.events);
   wire::Writer writer(outcome_.result);
   writer(drained);
+}
+
+void BatchRunner::RunCheckpoint() {
+  outcome_.is_sync = true;
+  outcome_.result.clear();
+  // Work may wait for commands behind this one.
+  const TimePoint deadline = SteadyClock().Now() + kCheckpointPatience;
+  if (runtime_.streams().SynchronizeUntil(deadline) == CUDA_ERROR_TIMEOUT) {
+    outcome_.status = cuda_api::CallFailed(cudaErrorNotReady, "work on the GPU goes on and on");
+    return;
+  }
+  outcome_.status = runtime_.Synchronize();
+  if (!outcome_.status.ok()) return;
+  outcome_.status = ToCallStatus(save_image_(last_command_), "saving the memory");
+  if (!outcome_.status.ok()) return;
+  wire::CheckpointReply saved;
+  saved.saved_command = last_command_;
+  runtime_.events().TakeCompleted(saved.events);
+  wire::Writer writer(outcome_.result);
+  writer(saved);
+}
+
+void BatchRunner::CountCommand(std::uint32_t call_id) {
+  runtime_.NoteCommand(call_id);
+  if (counts_commands_) ++last_command_;
+  // Uploads alone leave memory fresh.
+  FreshMemory& fresh = image_.fresh();
+  if (fresh.has_any() && call_id != wire::MemcpyHtoD::kCallId && !LeavesMemoryAlone(call_id)) {
+    fresh.UseAll();
+  }
 }
 
 void BatchRunner::ReleaseLibraryHandles() {

@@ -2,10 +2,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -44,10 +46,16 @@ absl::StatusOr<wire::Attach> ReadAttach(std::span<const std::uint8_t> frame);
 // thread-safe; call with the device current.
 class BatchRunner {
  public:
+  // Makes the host image equal to the GPU's memory; all of the session's work is done.
+  using SaveImage = std::function<absl::Status(std::uint64_t last_command)>;
+
   // All arguments must outlive the runner. `lease` is the session's, as other threads set it.
   BatchRunner(const Device& device, ModuleLibrary& library, MathLibraries& libraries,
-              KernelOutput& output, SessionMemory& memory, const std::atomic<std::uint64_t>& lease)
+              KernelOutput& output, SessionMemory& memory, const std::atomic<std::uint64_t>& lease,
+              SaveImage save_image)
       : output_(output),
+        image_(memory.image()),
+        save_image_(std::move(save_image)),
         runtime_(
             device, library, memory,
             [this](const wire::GraphCommand& command) { return RunInGraph(command); }, &lease),
@@ -60,6 +68,9 @@ class BatchRunner {
   // client is broken or hostile; the commands before the bad command were executed. Results of
   // calls go to `replies`; a sticky error stays in `lost()`.
   absl::Status Run(ReceivedBatch& batch, ReplySink& replies);
+
+  // The number of the last command that was carried out (wire::BatchHeader); 0 before the first.
+  std::uint64_t last_command() const { return last_command_; }
 
   // Returns the first sticky error; nullopt while the context is intact.
   const std::optional<cuda_api::CallStatus>& lost() const { return lost_; }
@@ -87,6 +98,9 @@ class BatchRunner {
                         cuda_api::CallOutcome& outcome);
   cuda_api::CallStatus RunInGraph(const wire::GraphCommand& command);
   void RunDrain();
+  void RunCheckpoint();
+  // Notes that the command with the next number is about to run.
+  void CountCommand(std::uint32_t call_id);
   // Returns library handles to their pools; sessions hold handles only while running. Requires that
   // all work is done.
   void ReleaseLibraryHandles();
@@ -97,6 +111,8 @@ class BatchRunner {
   void Send(wire::Reply& reply, ReplySink& replies);
 
   KernelOutput& output_;
+  DeviceImage& image_;
+  const SaveImage save_image_;
   SessionRuntime runtime_;
   CublasCalls cublas_;
   CublasLtCalls cublaslt_;
@@ -106,6 +122,9 @@ class BatchRunner {
   cudaError_t async_error_ = cudaSuccess;
   std::string async_message_;
   std::optional<cuda_api::CallStatus> lost_;
+  std::uint64_t lease_ = 0;  // of the last batch
+  std::uint64_t last_command_ = 0;
+  bool counts_commands_ = false;  // the present batch's commands have numbers
 
   // Reused from command to command.
   cuda_api::CallOutcome outcome_;

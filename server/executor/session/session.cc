@@ -1,5 +1,6 @@
 #include "server/executor/session/session.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <thread>
@@ -28,10 +29,11 @@ Session::Session(const SessionEnvironment& environment, SessionIdentity identity
       memory_(std::move(memory)),
       runner_(MakeRunner()) {}
 
-std::unique_ptr<BatchRunner> Session::MakeRunner() const {
-  return std::make_unique<BatchRunner>(environment_.device, environment_.modules,
-                                       environment_.libraries, environment_.output, *memory_,
-                                       lease_);
+std::unique_ptr<BatchRunner> Session::MakeRunner() {
+  return std::make_unique<BatchRunner>(
+      environment_.device, environment_.modules, environment_.libraries, environment_.output,
+      *memory_, lease_,
+      [this](std::uint64_t last_command) { return SaveInLease(last_command); });
 }
 
 absl::Status Session::CheckNoLease(const char* operation) const {
@@ -80,9 +82,14 @@ absl::StatusOr<SwappedOut> Session::SwapOut(const SwapOutOptions& options, CUstr
   if (image.dirty() && !options.forgets_changes) {
     TORPOR_ASSIGN_OR_RETURN(copied, WriteBack(options.max_bytes, stream));
   }
-  if (options.forgets_changes) image.ForgetChanges();
+  if (options.forgets_changes) {
+    image.ForgetChanges();
+  } else {
+    image.CommitCheckpoint(last_command_);
+  }
   if (options.becomes_source) image.BecomeSource();
   memory::ExtentSet unseen = std::move(copied.extents);
+  for (const memory::Extent& extent : std::exchange(unscanned_, {}).extents()) unseen.Add(extent);
   for (const memory::Extent& allocation : image.touches().TakeUploaded(options.max_bytes)) {
     if (findings.uploaded.size() < memory::TouchLog::kMaxNoted) {
       findings.uploaded.push_back(allocation.begin);
@@ -116,17 +123,30 @@ absl::StatusOr<DeviceImage::WrittenBack> Session::WriteBack(Bytes max_bytes, CUs
   return image.WriteBack(stream, max_bytes);
 }
 
+absl::Status Session::SaveInLease(std::uint64_t last_command) {
+  TORPOR_ASSIGN_OR_RETURN(const CUstream stream, environment_.device.CreateStream());
+  MutexLock lock(&growth_mutex_);
+  absl::StatusOr<DeviceImage::WrittenBack> written = WriteBack(DeviceImage::kAll, stream);
+  environment_.device.driver().StreamDestroy(stream);
+  TORPOR_RETURN_IF_ERROR(written.status());
+  for (const memory::Extent& extent : written->extents.extents()) unscanned_.Add(extent);
+  memory_->image().CommitCheckpoint(last_command);
+  return absl::OkStatus();
+}
+
 absl::Status Session::MapPeer(const memory::ExtentSet& live, ChunkOwner& owner) {
   return memory_->image().MapPeer(live, owner);
 }
 
 absl::Status Session::Grow(memory::Extent extent, CUstream stream, bool is_replica) {
+  MutexLock lock(&growth_mutex_);
   TORPOR_RETURN_IF_ERROR(memory_->image().Grow(extent, stream));
   if (is_replica) memory_->image().ForgetChanges();
   return absl::OkStatus();
 }
 
 absl::Status Session::Shrink(memory::Extent extent, const memory::ExtentSet& live) {
+  MutexLock lock(&growth_mutex_);
   return memory_->image().Shrink(extent, live);
 }
 
@@ -279,6 +299,7 @@ absl::Status Session::RunSome(ReceivedBatch& batch, ReplySink& replies) {
   is_fresh_ = false;
   const bool was_lost = runner_->lost().has_value();
   absl::Status status = runner_->Run(batch, replies);
+  last_command_ = std::max(last_command_, runner_->last_command());
   if (!was_lost && runner_->lost().has_value()) {
     environment_.listener.OnContextLost(identity_.id, *runner_->lost());
   }

@@ -142,6 +142,9 @@ class Session {
   std::unique_ptr<BatchRunner> MakeRunner() const;
   bool IsMovable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_);
   absl::Status CheckNoLease(const char* operation) const;
+  std::unique_ptr<BatchRunner> MakeRunner();
+  // A checkpoint in a lease, on the thread of the running batch.
+  absl::Status SaveInLease(std::uint64_t last_command) ABSL_NO_THREAD_SAFETY_ANALYSIS;
   // Makes the host image equal to the device's memory, values of objects included.
   absl::StatusOr<DeviceImage::WrittenBack> WriteBack(Bytes max_bytes, CUstream stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_);
@@ -168,6 +171,12 @@ class Session {
   // Held while commands run, and not while they wait for room.
   TimedMutex run_mutex_;
   std::unique_ptr<BatchRunner> runner_ ABSL_GUARDED_BY(run_mutex_);
+  // The last command of all runners. Less than the session's last, if another executor had it.
+  std::uint64_t last_command_ ABSL_GUARDED_BY(run_mutex_) = 0;
+  // Written back by checkpoints in leases, and not scanned for addresses yet.
+  memory::ExtentSet unscanned_ ABSL_GUARDED_BY(run_mutex_);
+  // Held by whoever grows or shrinks the image, or writes it back in a lease; after run_mutex_.
+  Mutex growth_mutex_;
   bool is_fresh_ ABSL_GUARDED_BY(run_mutex_) = true;  // no batch has reached runner_ yet
 };
 

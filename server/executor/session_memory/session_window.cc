@@ -63,6 +63,23 @@ CUresult SessionWindow::Mark(CUstream stream, std::uint32_t slot, std::uint64_t 
                                              CU_STREAM_WRITE_VALUE_DEFAULT);
 }
 
+void SessionWindow::NoteUpload(std::uint32_t slot, bool is_saved) {
+  if (slot == 0 || slot >= wire::kCompletionSlots) return;
+  constexpr std::uint32_t kBits = 64;
+  std::atomic<std::uint64_t>& bits = page().saved_uploads[slot / kBits];
+  const std::uint64_t bit = std::uint64_t{1} << slot % kBits;
+  if (is_saved) {
+    bits.fetch_or(bit, std::memory_order_release);
+  } else {
+    bits.fetch_and(~bit, std::memory_order_release);
+  }
+}
+
+bool SessionWindow::IsSavedUpload(std::uint32_t slot) const {
+  constexpr std::uint32_t kBits = 64;
+  return (page().saved_uploads[slot / kBits].load() >> slot % kBits & 1) != 0;
+}
+
 CUresult SessionWindow::Await(CUstream stream, std::uint32_t slot, std::uint64_t value) const {
   if (slot >= wire::kCompletionSlots) return CUDA_ERROR_INVALID_VALUE;
   if (device_address_ == 0) return CUDA_ERROR_NOT_SUPPORTED;

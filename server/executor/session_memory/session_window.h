@@ -26,6 +26,10 @@ class SessionWindow {
   // null. A `value` of 0 writes nothing. CUDA_ERROR_INVALID_VALUE: there is no such slot.
   CUresult Mark(CUstream stream, std::uint32_t slot, std::uint64_t value);
 
+  // Notes whether the upload with this slot is in the host image for good. Ignores unknown slots.
+  void NoteUpload(std::uint32_t slot, bool is_saved);
+  bool IsSavedUpload(std::uint32_t slot) const;
+
   // Later work of `stream` waits until the slot has come to `value`. CUDA_ERROR_NOT_SUPPORTED where
   // the device cannot wait for values in stream order.
   CUresult Await(CUstream stream, std::uint32_t slot, std::uint64_t value) const;

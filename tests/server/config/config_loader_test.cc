@@ -54,7 +54,7 @@ functions:
     token_file: tokens/digits
     max_in_flight: 2
     gpus: 4
-    keeps_state: true
+    durability: none
     tenant: mail
 )",
                                   "/etc/torpor/config.yaml");
@@ -85,7 +85,7 @@ functions:
   EXPECT_EQ(digits.token_file, "/etc/torpor/tokens/digits");
   EXPECT_EQ(digits.max_in_flight, 2);
   EXPECT_EQ(digits.gpus, 4);
-  EXPECT_TRUE(digits.keeps_state);
+  EXPECT_FALSE(digits.survives());
   EXPECT_EQ(digits.tenant, "mail");
 }
 
@@ -149,10 +149,11 @@ const BadFile kBadFiles[] = {
      "/etc/torpor/config.yaml:1: version is missing; write `version: v1` as the first line"},
     {"OtherVersion", "version: v2\n",
      "/etc/torpor/config.yaml:1: version: this release reads v1 only; write `version: v1`"},
-    {"ContrarySettings",
+    {"FormerSetting",
      "version: v1\nanonymous_function: a\nfunctions:\n  - name: a\n    memory_limit: 0\n"
-     "    keeps_state: true\n    stateless: true\n",
-     "/etc/torpor/config.yaml:4: keeps_state and stateless are each other's contrary; keep one"},
+     "    keeps_state: true\n",
+     "/etc/torpor/config.yaml:6: keeps_state: no such setting any more; leave it out, since all "
+     "functions keep their state (durability: eviction), or write durability: none"},
     {"UnknownKeyNearAnother", "version: v1\nhtp_address: 127.0.0.1:1\n",
      "/etc/torpor/config.yaml:2: htp_address: no such setting; did you mean http_address?"},
     {"UnknownKey", "version: v1\nbananas: 3\n",

@@ -1,3 +1,5 @@
+#include <gmock/gmock.h>
+
 #include "server/controller/model/cuda_errors.h"
 #include "tests/server/controller/controller_harness.h"
 
@@ -190,23 +192,115 @@ TEST_F(ControllerExecutors, DeathBeforeTheCheckpointIsLossToo) {
   EXPECT_TRUE(lost->sticky);
 }
 
-TEST_F(ControllerExecutors, WhoKeepsStateIsToldThatItIsLost) {
+// The session's files, as executors have them.
+memory::Checkpoint CheckpointOf(const Repository& repository, const wire::HelloReply& hello) {
+  return (*repository.Find(SessionId{hello.session_id}, hello.session_key))->checkpoint();
+}
+
+TEST_F(ControllerExecutors, ARequestWhoseWorkIsDoneAgainIsNotLost) {
   StartExecutor(0);
   Client c = Connect("token-c");
-  Malloc(c, 40 * kMiB);
+  EXPECT_TRUE(c.hello.replays);
+  Malloc(c, 10 * kMiB);
+  Serve("c", c);
+  CheckpointOf(repository_, c.hello).Commit(17);
+  const RequestId request = Acquire("c");
+  const auto first = TakeLease(c);
+  EXPECT_EQ(first->saved_command, 17u);
+  EXPECT_FALSE(first->replays);
+  KillExecutor(0);
+  EXPECT_FALSE(outcome(request).lost);
+  const auto lost = c.link->Take<wire::LeaseLost>();
+  ASSERT_TRUE(lost);
+  EXPECT_TRUE(lost->replays);
+  EXPECT_FALSE(lost->sticky);
+  StartExecutor(0);
+  const auto second = TakeLease(c);
+  ASSERT_TRUE(second);
+  EXPECT_TRUE(second->replays);
+  EXPECT_EQ(second->saved_command, 17u);
+  EXPECT_TRUE(IsRunning(request));
+  Release(request);
+  EXPECT_FALSE(outcome(request).lost);
+  Say(c, wire::LeaseReturned{second->lease_id});
+  const RequestId next = Acquire("c");
+  EXPECT_FALSE(TakeLease(c)->replays);
+  Release(next);
+}
+
+TEST_F(ControllerExecutors, TheClientHearsOfEachWriteBack) {
+  StartExecutor(0);
+  Client c = Connect("token-c");
+  CheckpointOf(repository_, c.hello).Commit(5);
+  Serve("c", c);  // the first lease is saved
+  const auto saved = c.link->Take<wire::MemorySaved>();
+  ASSERT_TRUE(saved);
+  EXPECT_EQ(saved->saved_command, 5u);
+  Client a = Connect("token-a");
+  Serve("a", a);
+  EXPECT_FALSE(a.link->Take<wire::MemorySaved>()) << "records nothing";
+}
+
+TEST_F(ControllerExecutors, WorkBetweenRequestsIsDoneAgainWithTheNextLease) {
+  StartExecutor(0);
+  Client c = Connect("token-c");
+  Serve("c", c);
   Serve("c", c);
   KillExecutor(0);
-  EXPECT_FALSE(c.link->Take<wire::LeaseLost>()) << "its first lease was saved";
+  EXPECT_FALSE(c.link->Take<wire::LeaseLost>());
   StartExecutor(0);
+  Acquire("c");
+  EXPECT_TRUE(TakeLease(c)->replays);
+}
+
+TEST_F(ControllerExecutors, AnImageThatIsHalfWrittenIsLostForGood) {
+  StartExecutor(0);
+  Client c = Connect("token-c");
   Serve("c", c);
-  Client b = Connect("token-b");
-  Malloc(b, 40 * kMiB);
-  Hold(&v1::DaemonMessage::has_swap_out);  // half of it may be written
-  Acquire("b");
+  Serve("c", c);
+  CheckpointOf(repository_, c.hello).NoteOverwritten();
   KillExecutor(0);
   const auto lost = c.link->Take<wire::LeaseLost>();
   ASSERT_TRUE(lost);
   EXPECT_TRUE(lost->sticky);
+}
+
+TEST_F(ControllerExecutors, AnInterruptedWriteBackIsCompletedAfterTheLease) {
+  StartExecutor(0);
+  Client c = Connect("token-c");
+  Serve("c", c);
+  int write_backs = 0;
+  answers_ = [&](const v1::DaemonMessage& message) -> std::optional<absl::Status> {
+    if (message.has_swap_out() && !message.swap_out().drop()) ++write_backs;
+    return absl::OkStatus();
+  };
+  Serve("c", c);
+  EXPECT_EQ(write_backs, 0);
+  CheckpointOf(repository_, c.hello).NoteOverwritten();
+  Serve("c", c);
+  EXPECT_EQ(write_backs, 1);
+}
+
+TEST_F(ControllerExecutors, AReplayThatFailsFailsTheRequest) {
+  StartExecutor(0);
+  Client c = Connect("token-c");
+  Serve("c", c);
+  const RequestId request = Acquire("c");
+  TakeLease(c);
+  KillExecutor(0);
+  StartExecutor(0);
+  c.link->Take<wire::LeaseLost>();
+  ASSERT_TRUE(TakeLease(c));
+  Say(c, wire::ReplayFailed{"a result differs"});
+  ASSERT_TRUE(outcome(request).lost);
+  EXPECT_THAT(std::string(outcome(request).lost->message()),
+              ::testing::HasSubstr("a result differs"));
+  EXPECT_TRUE(c.link->Take<wire::LeaseLost>()->sticky);
+  Release(request);
+  Settle();
+  // The lease is over: others have the GPU.
+  Client b = Connect("token-b");
+  Serve("b", b);
 }
 
 TEST_F(ControllerExecutors, ContextLossIsTheCulpritsOwn) {

@@ -16,6 +16,7 @@ ControllerHarness::ControllerHarness(int gpus, AddressMode address_mode,
     FunctionConfig function;
     function.name = name;
     function.memory_limit = 48 * kMiB;
+    function.durability = Durability::kNone;
     options.config.functions[name] = function;
     options.tokens[name] = absl::StrCat("token-", name);
   }
@@ -26,7 +27,7 @@ ControllerHarness::ControllerHarness(int gpus, AddressMode address_mode,
     options.tokens["pair"] = "token-pair";
   }
   options.config.functions["c"].max_in_flight = 2;
-  options.config.functions["c"].keeps_state = true;
+  options.config.functions["c"].durability = Durability::kEviction;
   options.config.functions["b"].is_stateless = true;
   options.config.device.chunk_bytes = kChunk;
   options.config.device.address_mode = address_mode;

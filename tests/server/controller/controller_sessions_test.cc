@@ -38,12 +38,14 @@ TEST_F(ControllerSessions, HelloIsAnsweredOnceExecutorsKnowTheSession) {
 TEST_F(ControllerSessions, ExecutorsLearnWhoseChangesMayBeForgotten) {
   StartExecutor(0);
   answers_ = [](const v1::DaemonMessage&) { return std::nullopt; };
-  const Client kept = Hello("token-a");
-  const Client forgotten = Hello("token-b");
+  const Client kept = Hello("token-c");
+  const Client stateless = Hello("token-b");
+  const Client without_durability = Hello("token-a");
   const auto& operations = executors_[0].link->operations;
-  ASSERT_EQ(operations.size(), 2u);
+  ASSERT_EQ(operations.size(), 3u);
   EXPECT_FALSE(operations[0].open_session().session().is_stateless());
   EXPECT_TRUE(operations[1].open_session().session().is_stateless());
+  EXPECT_TRUE(operations[2].open_session().session().is_stateless());
 }
 
 TEST_F(ControllerSessions, WaitsForTheFirstExecutor) {

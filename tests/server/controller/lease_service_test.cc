@@ -147,11 +147,31 @@ TEST_F(LeasesTest, WhatWasNeverSavedIsLostForGood) {
   EXPECT_TRUE(session_->is_lost);
 }
 
-TEST_F(LeasesTest, OnlyAFunctionThatKeepsStateLosesIt) {
+TEST_F(LeasesTest, WhatMustSurviveIsLostOnlyWithoutAReplay) {
   session_->image.NoteLease(LeaseId{1}, /*is_explicit=*/true);
+  EXPECT_FALSE(leases_.LosesState(*session_)) << "by its operator's word";
+  InstanceOf("a").config.durability = Durability::kEviction;
+  EXPECT_TRUE(leases_.MayReplay(*session_));
   EXPECT_FALSE(leases_.LosesState(*session_));
-  InstanceOf("a").config.keeps_state = true;
+  session_->memory.files->checkpoint().NoteOverwritten();
+  EXPECT_FALSE(leases_.MayReplay(*session_));
   EXPECT_TRUE(leases_.LosesState(*session_));
+  session_->memory.files->checkpoint().Commit(3);
+  EXPECT_TRUE(leases_.MayReplay(*session_));
+  InstanceOf("a").config.is_stateless = true;
+  EXPECT_FALSE(leases_.MayReplay(*session_));
+}
+
+TEST_F(LeasesTest, ASessionToBeReplayedIsNotFailed) {
+  InstanceOf("a").config.durability = Durability::kEviction;
+  Take(session_);
+  const LeaseService::Lost lost = leases_.Lose(InstanceOf("a"));
+  EXPECT_TRUE(lost.is_replayed);
+  const auto told = LinkOf(session_).Take<wire::LeaseLost>();
+  ASSERT_TRUE(told);
+  EXPECT_TRUE(told->replays);
+  EXPECT_FALSE(told->sticky);
+  EXPECT_TRUE(session_->image.is_replay_due());
 }
 
 }  // namespace

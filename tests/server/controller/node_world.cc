@@ -10,6 +10,7 @@ Config NodeWorld::MakeConfig() {
   for (const char* name : {"a", "pair"}) {
     config.functions[name].name = name;
     config.functions[name].memory_limit = 48 * kMiB;
+    config.functions[name].durability = Durability::kNone;
   }
   config.functions["pair"].gpus = 2;
   config.device.chunk_bytes = kChunk;

@@ -98,6 +98,26 @@ TEST_F(RequestsTest, OfALostLeaseOnlyHarmedRequestsHear) {
   EXPECT_TRUE(LinkOf(session).Take<wire::LeaseRevoke>()) << "its calls may go on now";
 }
 
+TEST_F(RequestsTest, ARequestWhoseWorkIsDoneAgainWaitsWithItsGrant) {
+  Run();
+  LeaseService::Lost lost;
+  lost.lease.requests = {kRequest};
+  lost.harmed = {AddSession("a")->id};
+  lost.is_replayed = true;
+  EXPECT_EQ(requests_.OnLeaseLost(lost), std::vector{kRequest});
+  EXPECT_FALSE(lost_);
+  InstanceOf("a").lease.reset();
+  requests_.Requeue(kRequest);
+  loop_.Advance(std::chrono::seconds(5));
+  EXPECT_FALSE(lost_) << "it has its grant, whenever the GPU comes";
+  grant_.reset();
+  requests_.Fail(kRequest, absl::UnavailableError("no GPU"));
+  EXPECT_FALSE(grant_) << "the caller has one";
+  EXPECT_TRUE(lost_);
+  requests_.Release(kRequest, scheduler::Ending::kLost);
+  EXPECT_FALSE(requests_.Has(kRequest));
+}
+
 TEST_F(RequestsTest, ALeasedRequestIsQueuedAgain) {
   Acquire();
   requests_.NoteLeased(kRequest);

@@ -57,11 +57,11 @@ TEST(BatchWriterTest, TheOldestCommandSetsTheDeadline) {
   BatchWriter batch(kLimits);
   EXPECT_EQ(batch.Deadline(), std::nullopt);
   const auto before = std::chrono::steady_clock::now();
-  batch.AppendLater({1, {}});
+  batch.AppendLater({1, {}}, 1);
   const auto deadline = batch.Deadline();
   ASSERT_TRUE(deadline);
   EXPECT_GE(*deadline, before + kLimits.age);
-  batch.AppendLater({1, {}});
+  batch.AppendLater({1, {}}, 1);
   EXPECT_EQ(batch.Deadline(), deadline);
   batch.Take(1);
   EXPECT_EQ(batch.Deadline(), std::nullopt);

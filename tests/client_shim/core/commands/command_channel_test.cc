@@ -46,7 +46,8 @@ class CommandChannelTest : public ::testing::Test {
   void Make() {
     channel_ = std::make_unique<CommandChannel>(
         options_,
-        ChannelParts{Http2(), daemon_, health_, slots_, ring_, log_, [this] { ++wakes_; }});
+        ChannelParts{
+            Http2(), daemon_, health_, slots_, ring_, uploads_, log_, [this] { ++wakes_; }, {}});
   }
   bool Grant(std::uint64_t id, bool is_explicit = true) {
     wire::LeaseGrant grant;
@@ -92,6 +93,7 @@ class CommandChannelTest : public ::testing::Test {
   std::unique_ptr<wire::CompletionPage> page_ = std::make_unique<wire::CompletionPage>();
   CompletionSlots slots_;
   PayloadRing ring_{slots_};
+  KeptUploads uploads_{slots_};
   ChannelOptions options_;
   std::atomic<int> wakes_{0};
   FakeExecutor executor_{::testing::TempDir() + "/channel-" + std::to_string(getpid()) + ".sock",

@@ -136,5 +136,36 @@ TEST_F(SessionTest, SlotsOfALostLeaseCountAsReached) {
   EXPECT_EQ(session_->TakeAsyncError(), cudaSuccess);
 }
 
+class RecordedSession : public SessionTest {
+ protected:
+  RecordedSession() : SessionTest(FakeDaemon::Script{.replays = true}) {}
+};
+
+TEST_F(RecordedSession, MemoryThatAReplayMayNeedIsFreedWhenAllIsSaved) {
+  ASSERT_EQ(Start(), cudaSuccess);
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+  ASSERT_EQ(session_->Malloc(4096, first), cudaSuccess);
+  ASSERT_EQ(session_->Malloc(8192, second), cudaSuccess);
+  ASSERT_EQ(Launch(), cudaSuccess);
+  ASSERT_EQ(Synchronize(), cudaSuccess);
+  EXPECT_EQ(session_->Free(first), cudaSuccess);
+  EXPECT_EQ(session_->Free(second), cudaSuccess);
+  EXPECT_EQ(session_->Free(first), cudaErrorInvalidValue) << "to the program it is free";
+  ClientCore::Allocation allocation;
+  EXPECT_FALSE(session_->FindAllocation(first, allocation));
+  EXPECT_EQ(daemon_.Count<wire::Free>(), 0u);
+  std::uint64_t again = 0;
+  ASSERT_EQ(session_->Malloc(8192, again), cudaSuccess);
+  EXPECT_EQ(again, second);
+  // Between leases all is saved.
+  const std::uint64_t lease = daemon_.Await<wire::LeaseAck>().lease_id;
+  daemon_.Send(wire::LeaseRevoke{lease});
+  daemon_.Await<wire::LeaseReturned>();
+  daemon_.Send(wire::MemorySaved{2});
+  EXPECT_EQ(daemon_.Await<wire::Free>().address, first);
+  EXPECT_EQ(Synchronize(), cudaSuccess) << "the answer to an unasked Free is dropped";
+}
+
 }  // namespace
 }  // namespace torpor::shim

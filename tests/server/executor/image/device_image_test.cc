@@ -404,7 +404,11 @@ class CheckpointTest : public DeviceImageTest {
     std::memset(host_, 7, 4 * kBlock);
     ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kBlock}})).ok());
     image_->MarkDirty();
-    ASSERT_TRUE(image_->WriteBack(stream_, DeviceImage::kAll, 10).ok());
+    Save(10);
+  }
+  void Save(std::uint64_t command) {
+    ASSERT_TRUE(image_->WriteBack(stream_).ok());
+    image_->CommitCheckpoint(command);
   }
   void Change(Bytes block, std::uint8_t value) {
     gpu(block * kBlock)[0] = value;
@@ -413,10 +417,10 @@ class CheckpointTest : public DeviceImageTest {
 };
 
 TEST_F(CheckpointTest, ContainsTheCommandsUpToTheWriteBacks) {
-  EXPECT_EQ(states_->committed_command(), 10u);
+  EXPECT_EQ(image_->checkpoint().saved_command(), 10u);
   Change(1, 8);
-  ASSERT_TRUE(image_->WriteBack(stream_, DeviceImage::kAll, 25).ok());
-  EXPECT_EQ(states_->committed_command(), 25u);
+  Save(25);
+  EXPECT_EQ(image_->checkpoint().saved_command(), 25u);
   EXPECT_EQ((*bytes_)[kBlock], 8);
   EXPECT_EQ(host_[kBlock], 7) << "the last checkpoint's byte was left alone";
 }
@@ -424,14 +428,15 @@ TEST_F(CheckpointTest, ContainsTheCommandsUpToTheWriteBacks) {
 TEST_F(CheckpointTest, IsWholeWhereverTheWriterDies) {
   Change(0, 8);
   Change(3, 9);
-  ASSERT_TRUE(image_->WriteBack(stream_, 2 * kBlock, 25).ok());
+  ASSERT_TRUE(image_->WriteBack(stream_, 2 * kBlock).ok());
+  image_->CommitCheckpoint(25);
   ASSERT_TRUE(image_->is_partly_saved());
   EXPECT_EQ((*bytes_)[0], 8);
   // The successor knows nothing of this GPU's changes.
   image_->ForgetChanges();
   ASSERT_TRUE(image_->Drop().ok());
   ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kBlock}})).ok());
-  EXPECT_EQ(states_->committed_command(), 10u);
+  EXPECT_EQ(image_->checkpoint().saved_command(), 10u);
   EXPECT_EQ(gpu(0)[0], 7);
   EXPECT_EQ(gpu(3 * kBlock)[0], 7);
 }
@@ -441,6 +446,7 @@ TEST_F(CheckpointTest, BlocksChangeBetweenTwoHomes) {
     Change(1, value);
     Change(2, value);
     EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 2 * kBlock);
+    image_->CommitCheckpoint(10 + value);
     ASSERT_TRUE(image_->Drop().ok());
     ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kBlock}})).ok());
     EXPECT_EQ(gpu(kBlock)[0], value);
@@ -458,11 +464,11 @@ TEST_F(CheckpointTest, ABlocksNewHomeHoldsNothingOfItsFormerUsers) {
   ASSERT_TRUE(image_->SwapIn({{{0, 2 * kBlock}}, rest}).ok());
   for (const std::uint8_t value : {std::uint8_t{3}, std::uint8_t{4}}) {  // to the annex, and back
     Change(0, value);
-    ASSERT_TRUE(image_->WriteBack(stream_).ok());
+    Save(10 + value);
   }
   for (const std::uint8_t value : {std::uint8_t{5}, std::uint8_t{6}}) {
     Change(2, value);
-    ASSERT_TRUE(image_->WriteBack(stream_).ok());
+    Save(10 + value);
   }
   ASSERT_EQ(states_->home(2), memory::AnnexHome(0)) << "where block 0 was";
   ASSERT_TRUE(image_->Drop().ok());
@@ -486,7 +492,7 @@ TEST_F(CheckpointTest, ABlockOutsideOfAllAllocationsKeepsItsHome) {
 
 TEST_F(CheckpointTest, UploadsReachABlockInTheAnnex) {
   Change(1, 8);
-  ASSERT_TRUE(image_->WriteBack(stream_).ok());
+  Save(11);
   const std::vector<std::uint8_t> bytes(2 * kBlock, 5);
   ASSERT_TRUE(image_->SaveBytes(kBase + kBlock / 2, bytes).ok());
   EXPECT_EQ((*bytes_)[kBlock - 1], 5);

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstring>
 #include <vector>
 
@@ -14,8 +13,6 @@ namespace {
 
 constexpr std::uint64_t kStream = 7;
 constexpr std::uint64_t kOtherStream = 8;
-constexpr Bytes kAt = 64;  // of uploads
-constexpr Bytes kElsewhere = 2 * kMiB;
 
 class UploadSavesTest : public RuntimeTest {
  protected:
@@ -27,42 +24,37 @@ class UploadSavesTest : public RuntimeTest {
   void UploadPinned(std::uint64_t value, std::uint64_t stream) {
     std::memcpy(s_.memory->Arena(0, sizeof value), &value, sizeof value);
     wire::MemcpyHtoD up;
-    up.dst = base() + kAt;
+    up.dst = base();
     up.stream = stream;
     up.bytes = sizeof value;
     up.payload = wire::Payload::kArena;
     EXPECT_TRUE(calls_.MemcpyHtoD(up).ok());
   }
   // `value` stays where it is until the streams go on.
-  template <typename Value>
-  void UploadInline(const Value& value, std::uint64_t stream, Bytes at = kAt) {
+  void UploadInline(const std::uint64_t& value, std::uint64_t stream) {
     wire::MemcpyHtoD up;
-    up.dst = base() + at;
+    up.dst = base();
     up.stream = stream;
     up.bytes = sizeof value;
     up.data = {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
     EXPECT_TRUE(calls_.MemcpyHtoD(up).ok());
   }
-  std::uint64_t OnGpu() const {
-    std::uint64_t word = 0;
-    std::memcpy(&word, s_.Gpu(kAt), sizeof word);
-    return word;
-  }
-  std::uint64_t InImage(Bytes at = kAt) { return image().HostWord(base() + at); }
-  void WriteBack(Bytes max_bytes = DeviceImage::kAll) {
+  // A command other than an upload, which may use any memory.
+  void UseMemory() { image().fresh().UseAll(); }
+  void WriteBack() {
     CUstream stream = nullptr;
     ASSERT_EQ(streams_.Use(kStream, stream), CUDA_SUCCESS);
-    EXPECT_TRUE(image().WriteBack(stream, max_bytes).ok());
+    EXPECT_TRUE(image().WriteBack(stream).ok());
+    image().CommitCheckpoint(++checkpoints_);
   }
-  void Fill() {
-    wire::Memset fill;
-    fill.dst = base() + kMiB;
-    fill.stream = kStream;
-    fill.element_bytes = 1;
-    fill.count = 1;
-    EXPECT_TRUE(calls_.Memset(fill).ok());
+  std::uint64_t OnGpu() const {
+    std::uint64_t word = 0;
+    std::memcpy(&word, s_.Gpu(0), sizeof word);
+    return word;
   }
+  std::uint64_t InImage() { return image().HostWord(base()); }
 
+  std::uint64_t checkpoints_ = 0;
   MemoryCalls calls_{{*s_.device, *s_.memory, memory_, streams_, marks_, downloads_}};
 };
 
@@ -76,115 +68,97 @@ TEST_F(UploadSavesTest, BytesOfACommandAreSavedBeforeTheGpuHasThem) {
   EXPECT_EQ(OnGpu(), value);
 }
 
-TEST_F(UploadSavesTest, PinnedBytesBehindOtherWorkAreSavedInStreamOrder) {
-  s_.cuda.HoldStreams();
-  Fill();  // may be what the pinned bytes wait for
-  UploadPinned(2, kStream);
-  EXPECT_EQ(InImage(), 0u);
-  const std::uint64_t last = 3;
-  std::memcpy(s_.memory->Arena(0, sizeof last), &last, sizeof last);
-  s_.cuda.Release();
-  EXPECT_EQ(OnGpu(), last);
-  EXPECT_EQ(InImage(), last);
-}
-
-// An earlier save of older bytes must not come last.
-TEST_F(UploadSavesTest, SavesStayInOrderBehindOneThatWaits) {
-  s_.cuda.HoldStreams();
-  Fill();
-  UploadPinned(2, kStream);
-  const std::array<std::uint64_t, 2> last = {3, 4};  // over the first bytes and beyond
-  UploadInline(last, kStream);
-  EXPECT_EQ(InImage(), 0u);
-  s_.cuda.Release();
-  EXPECT_EQ(OnGpu(), last[0]);
-  EXPECT_EQ(InImage(), last[0]);
-  // With nothing left to come, the next one is saved at once again.
-  s_.cuda.HoldStreams();
-  const std::uint64_t next = 5;
-  UploadInline(next, kOtherStream, kElsewhere);
-  EXPECT_EQ(InImage(kElsewhere), next);
-  s_.cuda.Release();
-}
-
-TEST_F(UploadSavesTest, ALaterUploadToTheRangeIsTheWriteBacks) {
+TEST_F(UploadSavesTest, UploadsToMemoryInUseAreTheWriteBacks) {
   UploadInline(std::uint64_t{1}, kStream);
-  EXPECT_FALSE(image().dirty());
   UploadInline(std::uint64_t{2}, kStream);
-  UploadPinned(3, kOtherStream);
-  EXPECT_EQ(OnGpu(), 3u);
-  EXPECT_EQ(InImage(), 1u);
+  EXPECT_EQ(InImage(), 2u) << "uploads alone leave it fresh";
+  UseMemory();
+  UploadInline(std::uint64_t{3}, kStream);
+  UploadPinned(4, kOtherStream);
+  EXPECT_EQ(OnGpu(), 4u);
+  EXPECT_EQ(InImage(), 2u) << "a replay begins with that";
   EXPECT_TRUE(image().dirty());
   WriteBack();
-  EXPECT_EQ(InImage(), 3u);
-  EXPECT_FALSE(image().dirty());
+  EXPECT_EQ(InImage(), 4u);
+  UploadInline(std::uint64_t{5}, kStream);
+  EXPECT_EQ(InImage(), 5u) << "all is fresh after a checkpoint";
 }
 
-TEST_F(UploadSavesTest, AnUploadThatGoesBeyondTheSavedRangeIsSaved) {
-  UploadInline(std::uint64_t{1}, kStream);
-  UploadInline(std::array<std::uint64_t, 2>{2, 3}, kStream);
-  EXPECT_EQ(InImage(), 2u);
-  UploadInline(std::uint64_t{4}, kStream, kAt + sizeof(std::uint64_t));
-  EXPECT_EQ(InImage(kAt + sizeof(std::uint64_t)), 3u);
-}
-
-// The block's hash is known by then, and the write-back must not trust the hash.
-TEST_F(UploadSavesTest, AnUnsavedUploadToAnExaminedBlockIsWrittenBack) {
-  UploadInline(std::uint64_t{1}, kStream);
-  Fill();
-  WriteBack(wire::kImageBlockBytes);
-  ASSERT_TRUE(image().is_partly_saved());
-  UploadInline(std::uint64_t{2}, kStream);
-  EXPECT_EQ(InImage(), 1u);
+TEST_F(UploadSavesTest, NewMemoryIsFreshUntilACommandMayUseIt) {
   WriteBack();
-  EXPECT_EQ(InImage(), 2u);
-}
-
-TEST_F(UploadSavesTest, AnEraSavesAnew) {
+  UseMemory();
   UploadInline(std::uint64_t{1}, kStream);
-  Fill();
-  WriteBack();
-  UploadInline(std::uint64_t{2}, kStream);
-  EXPECT_EQ(InImage(), 2u) << "after a write-back";
+  EXPECT_EQ(InImage(), 0u);
   CUstream stream = nullptr;
   ASSERT_EQ(streams_.Use(kStream, stream), CUDA_SUCCESS);
   ASSERT_TRUE(image().Shrink({0, 4 * kMiB}, {}).ok());
   ASSERT_TRUE(image().Grow({0, 4 * kMiB}, stream).ok());
-  UploadInline(std::uint64_t{3}, kStream);
-  EXPECT_EQ(InImage(), 3u) << "in new memory";
-  ASSERT_TRUE(image().Drop().ok());
-  ASSERT_TRUE(image().SwapIn({{{0, 4 * kMiB}}}).ok());
-  UploadInline(std::uint64_t{4}, kStream);
-  EXPECT_EQ(InImage(), 4u) << "after a swap-in";
+  UploadInline(std::uint64_t{2}, kStream);
+  EXPECT_EQ(InImage(), 2u);
 }
 
-TEST_F(UploadSavesTest, AStatelessSessionSavesEveryUpload) {
-  CUstream stream = nullptr;
-  ASSERT_EQ(streams_.Use(kStream, stream), CUDA_SUCCESS);
-  UploadSaves saves(*s_.device, image(), /*is_stateless=*/true);
-  for (std::uint64_t value = 1; value < 4; ++value) {
-    const auto saver = saves.SaverOf(base(), sizeof value, wire::Payload::kInline, stream);
-    EXPECT_EQ(saver, UploadSaves::Saver::kProcessor);
-    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&value);
-    ASSERT_TRUE(saves.Save(saver, base(), {bytes, sizeof value}, stream).ok());
-    EXPECT_EQ(InImage(0), value);
-  }
-  EXPECT_FALSE(image().dirty());
+TEST_F(UploadSavesTest, TheClientLearnsWhichUploadsAreSaved) {
+  constexpr std::uint32_t kSlot = 70;
+  wire::MemcpyHtoD up;
+  up.dst = base();
+  up.stream = kStream;
+  const std::uint64_t value = 1;
+  up.bytes = sizeof value;
+  up.data = {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
+  up.slot = kSlot;
+  up.value = 1;
+  EXPECT_TRUE(calls_.MemcpyHtoD(up).ok());
+  EXPECT_TRUE(s_.memory->window().IsSavedUpload(kSlot));
+  UseMemory();
+  EXPECT_TRUE(calls_.MemcpyHtoD(up).ok());
+  EXPECT_FALSE(s_.memory->window().IsSavedUpload(kSlot));
 }
 
-// A program with uploads in more places than are remembered loses no save.
-TEST_F(UploadSavesTest, TheRangesAreBounded) {
-  for (std::uint64_t i = 0; i <= UploadSaves::kMostRanges; ++i) {
-    UploadInline(i, kStream, i * 2 * sizeof i);
+// The changes of a stateless session may be forgotten: then its uploads must be in the image.
+class StatelessUploadSavesTest : public UploadSavesTest {
+ protected:
+  std::uint64_t Save(std::uint64_t value, wire::Payload payload, std::uint64_t stream_id) {
+    CUstream stream = nullptr;
+    EXPECT_EQ(streams_.Use(stream_id, stream), CUDA_SUCCESS);
+    const auto saver = saves_.SaverOf(base(), sizeof value, payload, stream);
+    std::memcpy(s_.memory->Arena(0, sizeof value), &value, sizeof value);
+    const std::uint8_t* const source = s_.memory->Arena(0, sizeof value);
+    EXPECT_EQ(s_.device->driver().MemcpyHtoDAsync(image().Resolve(base(), sizeof value), source,
+                                                  sizeof value, stream),
+              CUDA_SUCCESS);
+    EXPECT_TRUE(saves_.Save(saver, base(), {source, sizeof value}, stream).ok());
+    return InImage();
   }
-  UploadInline(std::uint64_t{1} << 40, kStream, 0);
-  EXPECT_EQ(InImage(0), std::uint64_t{1} << 40);
+
+  UploadSaves saves_{*s_.device, image(), /*is_stateless=*/true};
+};
+
+TEST_F(StatelessUploadSavesTest, SavesUploadsToMemoryInUse) {
+  UseMemory();
+  EXPECT_EQ(Save(1, wire::Payload::kInline, kStream), 1u);
+  EXPECT_EQ(Save(2, wire::Payload::kArena, kStream), 2u);
+}
+
+// An earlier save of older bytes must not come last, and pinned bytes may be written by earlier
+// work.
+TEST_F(StatelessUploadSavesTest, SavesPinnedBytesBehindOtherWorkInStreamOrder) {
+  s_.cuda.HoldStreams();
+  wire::Memset fill;
+  fill.dst = base() + kMiB;
+  fill.stream = kStream;
+  fill.element_bytes = 1;
+  fill.count = 1;
+  EXPECT_TRUE(calls_.Memset(fill).ok());
+  EXPECT_EQ(Save(2, wire::Payload::kArena, kStream), 0u);
+  EXPECT_EQ(Save(3, wire::Payload::kInline, kStream), 0u);
+  s_.cuda.Release();
+  EXPECT_EQ(InImage(), 3u);
 }
 
 TEST_F(UploadSavesTest, LongPinnedUploadsAreTheGpus) {
   CUstream stream = nullptr;
   ASSERT_EQ(streams_.Use(kStream, stream), CUDA_SUCCESS);
-  UploadSaves saves(*s_.device, image(), /*is_stateless=*/false);
+  UploadSaves saves(*s_.device, image(), /*is_stateless=*/true);
   const auto saver_of = [&](Bytes bytes) {
     return saves.SaverOf(base(), bytes, wire::Payload::kArena, stream);
   };

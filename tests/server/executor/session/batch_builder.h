@@ -33,8 +33,9 @@ class BatchBuilder {
     return *this;
   }
 
-  std::vector<std::uint8_t> Frame(std::uint64_t lease) const {
-    const wire::BatchHeader header{lease, count_, 0};
+  // `first` is the number of the first command; 0: the commands have none.
+  std::vector<std::uint8_t> Frame(std::uint64_t lease, std::uint64_t first = 0) const {
+    const wire::BatchHeader header{lease, count_, 0, first};
     std::vector<std::uint8_t> frame(sizeof header + commands_.size());
     std::memcpy(frame.data(), &header, sizeof header);
     if (!commands_.empty()) {

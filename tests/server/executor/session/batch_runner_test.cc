@@ -159,6 +159,69 @@ TEST_F(BatchRunnerTest, GarbageEndsTheStream) {
   EXPECT_FALSE(s_.Run(frame).ok());
 }
 
+TEST_F(BatchRunnerTest, NumbersOfCommandsGrow) {
+  BatchBuilder two;
+  two.Add(wire::DeviceSynchronize{}).Add(wire::DeviceSynchronize{});
+  ASSERT_TRUE(s_.Run(two.Frame(kLease, 5)).ok());
+  ASSERT_TRUE(s_.Run(two.Frame(kLease)).ok()) << "without numbers";
+  EXPECT_FALSE(s_.Run(two.Frame(kLease, 6)).ok()) << "6 was the last";
+  ASSERT_TRUE(s_.Run(two.Frame(kLease, 9)).ok()) << "a replay leaves some out";
+}
+
+TEST_F(BatchRunnerTest, ACheckpointSavesTheMemoryUnderTheLease) {
+  wire::Memset fill;
+  fill.dst = s_.identity.device_base;
+  fill.value = 7;
+  fill.element_bytes = 1;
+  fill.count = 8;
+  wire::EventCreate create;
+  create.event = 30;
+  wire::EventRecord record;
+  record.event = 30;
+  DeviceImage& image = s_.memory->image();
+  BatchBuilder batch;
+  batch.Add(fill).Add(create).Add(record);
+  batch.AddRaw(static_cast<std::uint32_t>(wire::ProtocolCall::kCheckpoint), {});
+  batch.Add(wire::DeviceSynchronize{});
+  s_.replies.replies.clear();
+  ASSERT_TRUE(s_.Run(batch.Frame(kLease, 11)).ok());
+  ASSERT_EQ(s_.replies.replies.size(), 2u);
+  wire::CheckpointReply saved;
+  wire::Reader reader(s_.replies.replies[0].result);
+  reader(saved);
+  ASSERT_TRUE(reader.done());
+  EXPECT_EQ(saved.saved_command, 13u);
+  EXPECT_EQ(saved.events.size(), 1u);
+  EXPECT_EQ(image.checkpoint().saved_command(), 13u);
+  EXPECT_TRUE(image.checkpoint().is_whole());
+  EXPECT_EQ(image.HostWord(fill.dst), 0x0707'0707'0707'0707u);
+  // The lease goes on, and its end saves what comes later.
+  ASSERT_TRUE(s_.Run(BatchBuilder().Add(fill).Frame(kLease, 15)).ok());
+  EXPECT_EQ(image.checkpoint().saved_command(), 13u);
+  ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(1)).ok());
+  ASSERT_TRUE(s_.session->SwapOut({}, s_.stream, s_.findings).ok());
+  EXPECT_EQ(image.checkpoint().saved_command(), 15u);
+}
+
+TEST_F(BatchRunnerTest, AWriteBackInPartsIsNoCheckpointBeforeItsEnd) {
+  wire::Memset fill;
+  fill.dst = s_.identity.device_base;
+  fill.element_bytes = 1;
+  fill.value = 7;
+  fill.count = 4 * kMiB;
+  ASSERT_TRUE(s_.Run(BatchBuilder().Add(fill).Frame(kLease, 1)).ok());
+  ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(1)).ok());
+  const memory::Checkpoint checkpoint = s_.memory->image().checkpoint();
+  SwapOutOptions part;
+  part.max_bytes = kMiB;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(checkpoint.saved_command(), 0u);
+    ASSERT_TRUE(s_.session->SwapOut(part, s_.stream, s_.findings).ok());
+    EXPECT_EQ(checkpoint.is_whole(), i == 3);
+  }
+  EXPECT_EQ(checkpoint.saved_command(), 1u);
+}
+
 TEST_F(BatchRunnerTest, AStickyErrorStaysAndIsReportedOnce) {
   LoadKernel();
   s_.cuda.Break(CUDA_ERROR_ILLEGAL_ADDRESS);

@@ -61,7 +61,8 @@ TEST_F(FullQueueTest, ABatchRunsAsFarAsThereIsRoom) {
   create.name = "record";
   const std::vector<std::uint8_t> frame = AddLaunches(BatchBuilder().Add(use).Add(create));
   const std::atomic<std::uint64_t> lease = kLease;
-  BatchRunner runner(*s_.device, *s_.modules, s_.libraries, s_.output, *s_.memory, lease);
+  BatchRunner runner(*s_.device, *s_.modules, s_.libraries, s_.output, *s_.memory, lease,
+                     [](std::uint64_t) { return absl::OkStatus(); });
   s_.cuda.HoldStreams();
   ReceivedBatch batch = *ReadBatch(frame);
   int parts = 0;

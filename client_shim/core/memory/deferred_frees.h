@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace torpor::shim {
+
+// Device memory that the program has freed while a replay might still need it. Allocations of the
+// same size get it back at once; the rest is free once the session's memory is saved. Sizes are in
+// bytes. Thread-safe.
+class DeferredFrees {
+ public:
+  // Adds memory that commands up to `number` may use.
+  void Add(std::uint64_t address, std::uint64_t bytes, std::uint64_t number);
+  // Takes memory for an allocation of `bytes`. False if there is none.
+  bool Take(std::uint64_t bytes, std::uint64_t& address);
+  // Removes all memory that only commands up to `saved` use, and returns the addresses.
+  std::vector<std::uint64_t> TakeUpTo(std::uint64_t saved);
+
+  std::uint64_t bytes() const;
+
+ private:
+  // Sizes that torpord rounds to the same are one size.
+  static std::uint64_t ClassOf(std::uint64_t bytes);
+
+  struct Freed {
+    std::uint64_t address = 0;
+    std::uint64_t number = 0;
+  };
+
+  mutable std::mutex mutex_;
+  std::multimap<std::uint64_t, Freed> by_class_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace torpor::shim
