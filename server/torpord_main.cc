@@ -24,7 +24,7 @@
 #include "server/log/structured_log.h"
 #include "server/metrics/metrics.h"
 #include "server/node/node.h"
-#include "server/router/router.h"
+#include "server/routing/remote_router.h"
 #include "server/version/version.h"
 
 namespace torpor::server {
@@ -41,6 +41,8 @@ constexpr const char* kFooter =
     "overrides the file.\n\n"
     "Signals:\n"
     "  SIGTERM, SIGINT  refuse new requests, wait for running requests, stop\n"
+    "  SIGUSR1          stop for a restart: the router stays, and new requests wait there for the\n"
+    "                   next torpord\n"
     "  SIGHUP           check the configuration file and log the result; only a restart applies\n"
     "                   changes\n\n"
     "Exit status: 0 after an orderly stop, 1 for a failure, 2 for a wrong flag or "
@@ -102,10 +104,15 @@ sigset_t BlockSignals() {
   signal(SIGPIPE, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, number);
+  for (const int number : {SIGTERM, SIGINT, SIGUSR1, SIGHUP}) sigaddset(&signals, number);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
+
+enum class StopKind {
+  kFinal,     // nobody serves afterwards
+  kHandover,  // another torpord follows, and finds the router with requests that wait
+};
 
 // The parts of torpord in the order of their start; destroyed in reverse order.
 class Daemon {
@@ -120,11 +127,16 @@ class Daemon {
   bool Ready() { return node_->Ready(); }
 
   // Waits for requests in progress, up to the drain timeout, and stops.
-  void Stop() {
+  void Stop(StopKind kind) {
     is_draining_ = true;
-    if (router_ != nullptr) router_->Drain();
-    router_.reset();  // aborts the rest, so that the node need not wait again
+    if (router_ != nullptr && kind == StopKind::kFinal) {
+      router_->Stop();
+    } else if (router_ != nullptr) {
+      router_->Pause();
+    }
     node_->Drain();
+    // Before the node answers requests that still wait: after a handover they go on waiting.
+    router_.reset();
     node_->Stop();
   }
 
@@ -138,12 +150,7 @@ class Daemon {
     config_.cuda_library_dir = cuda.folder;
     config_.is_emulated = cuda.is_emulated;
     TORPOR_ASSIGN_OR_RETURN(node_, Node::Start(config_, metrics_));
-    TORPOR_ASSIGN_OR_RETURN(
-        router_,
-        Router::Start(config_, {.broker = &node_->broker(),
-                                .metrics = &metrics_,
-                                .is_ready = [this] { return !is_draining_ && node_->Ready(); },
-                                .snapshot = [this] { return node_->Snapshot(); }}));
+    TORPOR_RETURN_IF_ERROR(StartRouter());
     TORPOR_ASSIGN_OR_RETURN(
         admin_,
         AdminServer::Start(
@@ -153,19 +160,49 @@ class Daemon {
                  [this](const AdminRequest& request) { return node_->Administer(request); },
              .change =
                  [this](const std::string& function, std::span<const SettingText> changes) {
-                   return node_->Change(function, changes);
+                   return Change(function, changes);
                  },
              .explain =
                  [this](const std::string& request_id) { return node_->Explain(request_id); },
-             .http_address = router_->http_address(),
-             .metrics_address = router_->metrics_address()}));
+             .http_address = http_address(),
+             .metrics_address = metrics_address()}));
     LogEvent(spdlog::level::info, "started",
              {{"version", Version()},
-              {"http", router_->http_address()},
-              {"metrics", router_->metrics_address()},
+              {"http", http_address()},
+              {"metrics", metrics_address()},
               {"socket", config_.client_socket},
               {"functions", config_.functions.size()},
               {"gpus", cuda.is_emulated ? "emulated" : "real"}});
+    return absl::OkStatus();
+  }
+
+  absl::Status StartRouter() {
+    const bool has_addresses =
+        !config_.router.http_address.empty() || !config_.router.metrics_address.empty();
+    if (!has_addresses) return absl::OkStatus();
+    TORPOR_ASSIGN_OR_RETURN(
+        router_, RemoteRouter::Start(
+                     config_, {.broker = &node_->broker(),
+                               .readiness = [this] { return FindReadiness(); },
+                               .metrics = [this] { return metrics_.Render(node_->Snapshot()); },
+                               .program = ProgramDirectory() + "/torpor-router"}));
+    return absl::OkStatus();
+  }
+
+  std::string http_address() const { return router_ == nullptr ? "" : router_->http_address(); }
+  std::string metrics_address() const {
+    return router_ == nullptr ? "" : router_->metrics_address();
+  }
+
+  Readiness FindReadiness() {
+    if (is_draining_) return {false, "torpord is shutting down"};
+    if (!node_->Ready()) return {false, "no GPU serves"};
+    return {true, ""};
+  }
+
+  absl::Status Change(const std::string& function, std::span<const SettingText> changes) {
+    TORPOR_RETURN_IF_ERROR(node_->Change(function, changes));
+    if (router_ != nullptr) router_->Change(function, changes);
     return absl::OkStatus();
   }
 
@@ -180,7 +217,7 @@ class Daemon {
   Metrics metrics_;
   std::atomic<bool> is_draining_ = false;
   std::unique_ptr<Node> node_;
-  std::unique_ptr<Router> router_;
+  std::unique_ptr<RemoteRouter> router_;  // nullptr without addresses
   std::unique_ptr<AdminServer> admin_;
 };
 
@@ -204,8 +241,8 @@ void CheckConfigurationFile(const ConfigSources& sources) {
   }
 }
 
-// Serves until SIGTERM or SIGINT.
-void Serve(Daemon& daemon, const ConfigSources& sources, const sigset_t& signals) {
+// Serves until a signal says how to stop.
+StopKind Serve(Daemon& daemon, const ConfigSources& sources, const sigset_t& signals) {
   constexpr std::chrono::milliseconds kUntilReady(5);
   constexpr std::chrono::hours kIdle(1);
   const auto watchdog = WatchdogInterval();
@@ -216,9 +253,9 @@ void Serve(Daemon& daemon, const ConfigSources& sources, const sigset_t& signals
     const timespec timeout = {wait / std::chrono::seconds(1),
                               (wait % std::chrono::seconds(1)).count()};
     const int number = sigtimedwait(&signals, nullptr, &timeout);
-    if (number == SIGTERM || number == SIGINT) {
+    if (number == SIGTERM || number == SIGINT || number == SIGUSR1) {
       LogEvent(spdlog::level::info, "stopping", {{"signal", number}});
-      return;
+      return number == SIGUSR1 ? StopKind::kHandover : StopKind::kFinal;
     }
     if (number == SIGHUP) CheckConfigurationFile(sources);
     if (!is_ready && daemon.Ready()) {
@@ -255,9 +292,9 @@ int Run(int argc, char** argv) {
              {{"error", std::string(daemon.status().message())}});
     return kExitFailure;
   }
-  Serve(**daemon, line.sources, signals);
+  const StopKind kind = Serve(**daemon, line.sources, signals);
   NotifyServiceManager("STOPPING=1");
-  (*daemon)->Stop();
+  (*daemon)->Stop(kind);
   LogEvent(spdlog::level::info, "stopped", {});
   return 0;
 }

@@ -67,37 +67,6 @@ const Settings<SchedulingConfig>& SchedulingSettings() {
   return table;
 }
 
-const Settings<RouterConfig>& RouterSettings() {
-  using Target = RouterConfig;
-  static const Settings<Target> table = {
-      MakeSetting("http_address", AddressKind(), &Target::http_address,
-                  "Where the router listens; port 0: any; empty: no router"),
-      MakeSetting("metrics_address", AddressKind(), &Target::metrics_address,
-                  "Where /metrics is; port 0: any; empty: nowhere"),
-      MakeSetting("queue_timeout", DurationKind(), &Target::queue_timeout,
-                  "Maximum wait of a request for a GPU"),
-      MakeSetting("header_timeout", DurationKind(), &Target::header_timeout,
-                  "Time within which a request's header must be complete"),
-      MakeSetting("idle_timeout", DurationKind(), &Target::idle_timeout,
-                  "Time after which an unused client connection is closed"),
-      MakeSetting("client_timeout", DurationKind(), &Target::client_timeout,
-                  "Maximum stall of a client within a body"),
-      MakeSetting("max_connections", CountKind{.min = 1, .max = 1'000'000},
-                  &Target::max_connections, "Maximum of client connections at one time"),
-      MakeSetting("max_header_bytes", SizeKind{.min = kKiB, .max = 16 * kMiB},
-                  &Target::max_header_bytes, "Maximum size of a request's header"),
-      MakeSetting("max_body_bytes", SizeKind(), &Target::max_body_bytes,
-                  "Maximum size of a request's body; 0: any"),
-      MakeSetting("request_buffer_bytes", SizeKind{.min = 4 * kKiB, .max = kGiB},
-                  &Target::request_buffer_bytes,
-                  "Part of a request's body that is read before it asks for a GPU"),
-      MakeSetting("response_buffer_bytes", SizeKind{.min = 4 * kKiB, .max = kGiB},
-                  &Target::response_buffer_bytes,
-                  "Part of an answer that is held for a slow client"),
-  };
-  return table;
-}
-
 Settings<Config> MakeNodeSettings() {
   using Target = Config;
   Settings<Target> table = {
@@ -133,6 +102,37 @@ constexpr std::string_view kChangeable[] = {"deadline", "percentile", "priority"
                                             "keep_alive"};
 
 }  // namespace
+
+const Settings<RouterConfig>& RouterSettings() {
+  using Target = RouterConfig;
+  static const Settings<Target> table = {
+      MakeSetting("http_address", AddressKind(), &Target::http_address,
+                  "Where the router listens; port 0: any; empty: no router"),
+      MakeSetting("metrics_address", AddressKind(), &Target::metrics_address,
+                  "Where /metrics is; port 0: any; empty: nowhere"),
+      MakeSetting("queue_timeout", DurationKind(), &Target::queue_timeout,
+                  "Maximum wait of a request for a GPU"),
+      MakeSetting("header_timeout", DurationKind(), &Target::header_timeout,
+                  "Time within which a request's header must be complete"),
+      MakeSetting("idle_timeout", DurationKind(), &Target::idle_timeout,
+                  "Time after which an unused client connection is closed"),
+      MakeSetting("client_timeout", DurationKind(), &Target::client_timeout,
+                  "Maximum stall of a client within a body"),
+      MakeSetting("max_connections", CountKind{.min = 1, .max = 1'000'000},
+                  &Target::max_connections, "Maximum of client connections at one time"),
+      MakeSetting("max_header_bytes", SizeKind{.min = kKiB, .max = 16 * kMiB},
+                  &Target::max_header_bytes, "Maximum size of a request's header"),
+      MakeSetting("max_body_bytes", SizeKind(), &Target::max_body_bytes,
+                  "Maximum size of a request's body; 0: any"),
+      MakeSetting("request_buffer_bytes", SizeKind{.min = 4 * kKiB, .max = kGiB},
+                  &Target::request_buffer_bytes,
+                  "Part of a request's body that is read before it asks for a GPU"),
+      MakeSetting("response_buffer_bytes", SizeKind{.min = 4 * kKiB, .max = kGiB},
+                  &Target::response_buffer_bytes,
+                  "Part of an answer that is held for a slow client"),
+  };
+  return table;
+}
 
 const Settings<Config>& NodeSettings() {
   static const Settings<Config> table = MakeNodeSettings();

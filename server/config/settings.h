@@ -16,6 +16,8 @@ namespace torpor::server {
 const Settings<Config>& NodeSettings();
 const Settings<TenantConfig>& TenantSettings();
 const Settings<FunctionConfig>& FunctionSettings();
+// Those of NodeSettings that are the router's.
+const Settings<RouterConfig>& RouterSettings();
 
 // Keys of a function that may change while torpord runs: its objective and other keys of which
 // only the scheduler has a copy.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "scheduler/scheduler.h"
+#include "server/broker/request_broker.h"
 #include "server/config/config.h"
 #include "server/config/settings.h"
 #include "server/controller/admin_requests.h"
@@ -17,7 +18,6 @@
 #include "server/controller/lease_service.h"
 #include "server/controller/node_snapshots.h"
 #include "server/controller/placement_log.h"
-#include "server/controller/request_broker.h"
 #include "server/controller/request_traces.h"
 #include "server/controller/requests.h"
 #include "server/controller/scheduler_feed.h"

@@ -7,13 +7,13 @@
 
 namespace torpor::server {
 
-void RequestTraces::Begin(RequestId request, const RequestBroker::Demand& demand,
+void RequestTraces::Begin(RequestId request, const RequestBroker::Demand& demand, TimePoint arrival,
                           const FunctionInstance& instance) {
   live_[request] = {.instance = instance.id,
                     .trace = {.id = demand.id,
                               .function = demand.function,
                               .deadline = instance.config.deadline,
-                              .arrival = loop_.Now(),
+                              .arrival = arrival,
                               .waiting_before = scheduler_.waiting(),
                               .standing = scheduler_.StandingOf(instance.function())}};
 }

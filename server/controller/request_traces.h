@@ -6,9 +6,9 @@
 
 #include "absl/status/statusor.h"
 #include "scheduler/scheduler.h"
+#include "server/broker/request_broker.h"
 #include "server/controller/model/instance_table.h"
 #include "server/controller/model/task_loop.h"
-#include "server/controller/request_broker.h"
 #include "server/controller/request_history.h"
 #include "server/controller/request_trace.h"
 
@@ -24,8 +24,8 @@ class RequestTraces {
                 TaskLoop& loop, std::size_t max_finished)
       : instances_(instances), scheduler_(scheduler), loop_(loop), finished_(max_finished) {}
 
-  // The request has arrived. Call before the scheduler hears of the request.
-  void Begin(RequestId request, const RequestBroker::Demand& demand,
+  // The request has arrived, at `arrival`. Call before the scheduler hears of the request.
+  void Begin(RequestId request, const RequestBroker::Demand& demand, TimePoint arrival,
              const FunctionInstance& instance);
   // The request joins a running lease of its instance.
   void Join(RequestId request);

@@ -43,12 +43,15 @@ void Requests::Acquire(RequestId request, const RequestBroker::Demand& demand,
   }
   Request& queued = requests_[request];
   queued.instance = instance->id;
-  queued.arrival = loop_.Now();
+  queued.arrival = std::min(demand.arrival.value_or(loop_.Now()), loop_.Now());
   queued.on_grant = std::move(on_grant);
   queued.on_lost = std::move(on_lost);
-  traces_.Begin(request, demand, *instance);
+  scheduler::RequestArrived arrived{.request = request, .instance = instance->id};
+  // Not the arrival, which tells of a request that was granted once: limits hold for all others.
+  if (demand.arrival) arrived.deadline = queued.arrival + instance->config.deadline;
+  traces_.Begin(request, demand, queued.arrival, *instance);
   if (demand.give_up != TimePoint::max()) FailAt(demand.give_up, request);
-  events_.Feed(scheduler::RequestArrived{.request = request, .instance = instance->id});
+  events_.Feed(arrived);
 }
 
 void Requests::FailAt(TimePoint give_up, RequestId request) {

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "server/broker/request_broker.h"
 #include "server/controller/lease_service.h"
 #include "server/controller/model/event_sink.h"
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/instance_table.h"
 #include "server/controller/model/session_table.h"
-#include "server/controller/request_broker.h"
 #include "server/controller/request_traces.h"
 
 namespace torpor::server {

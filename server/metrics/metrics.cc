@@ -53,12 +53,6 @@ void Metrics::OnObjective(const std::string& function, Duration deadline, double
   series_->functions.SetObjective(function, deadline, percentile);
 }
 
-void Metrics::OnRequest(const RequestRecord& request) { series_->functions.CountRequest(request); }
-
-void Metrics::OnUnknownFunction() { series_->node.CountUnknownFunction(); }
-
-void Metrics::OnConnections(int open) { series_->node.SetConnections(open); }
-
 std::string Metrics::Render(const NodeSnapshot& node) {
   MutexLock lock(&series_->render_mutex);
   series_->node.Render(node);

@@ -4,23 +4,15 @@
 
 #include <algorithm>
 
+#include "server/series/metric_families.h"
+
 namespace torpor::server {
 namespace {
 
 using prometheus::Counter;
-using prometheus::Family;
-using prometheus::Gauge;
-using prometheus::Histogram;
 using prometheus::Labels;
 using prometheus::Registry;
 
-// From a resident kernel's half millisecond to a queue that times out.
-const Histogram::BucketBoundaries kSecondsBuckets = {
-    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
-
-constexpr std::array<const char*, 6> kOutcomes = {"ok",      "upstream_error", "rejected",
-                                                  "timeout", "lost",           "cancelled"};
-constexpr std::array<const char*, 3> kSources = {"resident", "host", "peer"};
 constexpr std::array<const char*, 2> kPaths = {"pcie", "nvlink"};
 constexpr std::array<const char*, 3> kOrigins = {"uploaded", "changed", "scratch"};
 constexpr std::array<const char*, 4> kReasons = {"memory_full", "move", "requested", "keep_alive"};
@@ -42,16 +34,6 @@ void RaiseTo(Counter& counter, double value) {
   if (value > counter.Value()) counter.Increment(value - counter.Value());
 }
 
-Family<Counter>& AddCounter(Registry& registry, const char* name, const char* help) {
-  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
-}
-Family<Gauge>& AddGauge(Registry& registry, const char* name, const char* help) {
-  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
-}
-Family<Histogram>& AddHistogram(Registry& registry, const char* name, const char* help) {
-  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
-}
-
 }  // namespace
 
 NodeSeries::NodeSeries(Registry& registry)
@@ -60,10 +42,6 @@ NodeSeries::NodeSeries(Registry& registry)
       write_back_bytes_(AddCounter(registry, "torpor_write_back_bytes_total",
                                    "Changed bytes copied from a GPU to the image.")),
       executors_lost_(AddCounter(registry, "torpor_executors_lost_total", "Executors that died.")),
-      unknown_function_(AddCounter(registry, "torpor_unknown_function_requests_total",
-                                   "Requests that name no configured function.")
-                            .Add({})),
-      connections_(AddGauge(registry, "torpor_connections", "Open client connections.").Add({})),
       queued_(
           AddGauge(registry, "torpor_queued_requests", "Requests that wait for a GPU.").Add({})),
       sessions_(
@@ -121,7 +99,7 @@ SwapSeries::SwapSeries(Registry& registry) {
     for (std::size_t path = 0; path < kPaths.size(); ++path) {
       Labels labels = {{"direction", kDirections[direction]}, {"path", kPaths[path]}};
       Link& link = links_[direction][path];
-      link.duration = &duration.Add(labels, kSecondsBuckets);
+      link.duration = &duration.Add(labels, SecondsBuckets());
       for (std::size_t origin = 0; origin < kOrigins.size(); ++origin) {
         labels["origin"] = kOrigins[origin];
         link.bytes[origin] = &bytes.Add(labels);
@@ -185,12 +163,6 @@ void GpuSeries::Render(const GpuSnapshot& gpu) {
   RaiseTo(busy_seconds_.Add(labels), gpu.busy_seconds);
 }
 
-void FunctionCounts::SetObjective(Duration new_deadline, double new_percentile) {
-  deadline = new_deadline;
-  deadline_seconds->Set(ToSeconds(new_deadline));
-  percentile->Set(new_percentile);
-}
-
 FunctionSeries::FunctionSeries(Registry& registry,
                                const std::map<std::string, FunctionConfig>& functions)
     : queued_(AddGauge(registry, "torpor_function_queued_requests",
@@ -217,64 +189,28 @@ FunctionCounts* FunctionSeries::Find(const std::string& function) {
 
 void FunctionSeries::AddCounts(Registry& registry,
                                const std::map<std::string, FunctionConfig>& functions) {
-  auto& requests = AddCounter(registry, "torpor_requests_total", "Requests by how they ended.");
-  auto& grants =
-      AddCounter(registry, "torpor_grants_total", "Leases granted, by where the image was.");
-  auto& deadline_met =
-      AddCounter(registry, "torpor_deadline_met_total", "Requests answered in time.");
   auto& deadline =
       AddGauge(registry, "torpor_deadline_seconds", "The objective of a function's requests.");
   auto& percentile = AddGauge(registry, "torpor_objective_percentile",
                               "Share of requests that are to meet the deadline.");
   auto& scheduled = AddCounter(registry, "torpor_scheduled_requests_total",
                                "Requests that are over, as the scheduler counts them.");
-  auto& duration = AddHistogram(registry, "torpor_request_duration_seconds",
-                                "From the header until the answer is there.");
-  auto& queue = AddHistogram(registry, "torpor_queue_duration_seconds", "Wait for a GPU.");
-  auto& swap = AddHistogram(registry, "torpor_grant_swap_duration_seconds", "Wait for the image.");
-  auto& run =
-      AddHistogram(registry, "torpor_run_duration_seconds", "Grant to the upstream's last byte.");
   auto& gpu_seconds = AddCounter(registry, "torpor_gpu_seconds_total", "GPU time under lease.");
   auto& host_byte_seconds = AddCounter(registry, "torpor_host_byte_seconds_total",
                                        "Host memory for images and pinned memory, over time.");
   for (const auto& [name, function] : functions) {
     FunctionCounts& counts = counts_[name];
     const Labels label = {{"function", name}};
-    for (std::size_t i = 0; i < kOutcomes.size(); ++i) {
-      counts.requests[i] = &requests.Add({{"function", name}, {"outcome", kOutcomes[i]}});
-    }
-    for (std::size_t i = 0; i < kSources.size(); ++i) {
-      counts.grants[i] = &grants.Add({{"function", name}, {"source", kSources[i]}});
-    }
     counts.deadline_seconds = &deadline.Add(label);
     counts.percentile = &percentile.Add(label);
-    counts.SetObjective(function.deadline, function.percentile);
+    counts.deadline_seconds->Set(ToSeconds(function.deadline));
+    counts.percentile->Set(function.percentile);
     counts.in_time = &scheduled.Add({{"function", name}, {"deadline", "met"}});
     counts.late = &scheduled.Add({{"function", name}, {"deadline", "missed"}});
-    counts.deadline_met = &deadline_met.Add(label);
-    counts.duration = &duration.Add(label, kSecondsBuckets);
-    counts.queue = &queue.Add(label, kSecondsBuckets);
-    counts.swap = &swap.Add(label, kSecondsBuckets);
-    counts.run = &run.Add(label, kSecondsBuckets);
     const Labels paid_by = {{"tenant", function.tenant}, {"function", name}};
     counts.gpu_seconds = &gpu_seconds.Add(paid_by);
     counts.host_byte_seconds = &host_byte_seconds.Add(paid_by);
   }
-}
-
-void FunctionSeries::CountRequest(const RequestRecord& request) {
-  FunctionCounts* const counts = Find(request.function);
-  if (counts == nullptr) return;
-  counts->requests.at(static_cast<std::size_t>(request.outcome))->Increment();
-  counts->duration->Observe(ToSeconds(request.duration));
-  if (request.outcome == RequestOutcome::kOk && request.duration <= counts->deadline.load()) {
-    counts->deadline_met->Increment();
-  }
-  if (!request.is_granted) return;
-  counts->grants.at(static_cast<std::size_t>(request.source))->Increment();
-  counts->queue->Observe(ToSeconds(request.queue));
-  counts->swap->Observe(ToSeconds(request.swap));
-  counts->run->Observe(ToSeconds(request.run));
 }
 
 void FunctionSeries::CountLease(const std::string& function, Duration held) {
@@ -285,7 +221,9 @@ void FunctionSeries::CountLease(const std::string& function, Duration held) {
 void FunctionSeries::SetObjective(const std::string& function, Duration deadline,
                                   double percentile) {
   FunctionCounts* const counts = Find(function);
-  if (counts != nullptr) counts->SetObjective(deadline, percentile);
+  if (counts == nullptr) return;
+  counts->deadline_seconds->Set(ToSeconds(deadline));
+  counts->percentile->Set(percentile);
 }
 
 void FunctionSeries::Render(const FunctionSnapshot& function,

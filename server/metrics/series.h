@@ -6,7 +6,6 @@
 #include <prometheus/registry.h>
 
 #include <array>
-#include <atomic>
 #include <map>
 #include <string>
 
@@ -14,7 +13,6 @@
 #include "server/config/config.h"
 #include "server/controller/model/telemetry.h"
 #include "server/controller/node_snapshot.h"
-#include "server/metrics/metrics.h"
 
 // The series of /metrics by subject (docs/metrics.md). Each class registers its series in the
 // constructor; the registry must outlive it. Counting is thread-safe, Render is for one thread at a
@@ -26,19 +24,15 @@ class NodeSeries {
  public:
   explicit NodeSeries(prometheus::Registry& registry);
 
-  void CountUnknownFunction() { unknown_function_.Increment(); }
   void CountEviction(EvictionReason reason);
   void CountWriteBack(WriteBackReason reason, Bytes bytes);
   void CountLostExecutor(GpuIndex gpu);
-  void SetConnections(int open) { connections_.Set(open); }
   void Render(const NodeSnapshot& node);
 
  private:
   prometheus::Family<prometheus::Counter>& evictions_;
   prometheus::Family<prometheus::Counter>& write_back_bytes_;
   prometheus::Family<prometheus::Counter>& executors_lost_;
-  prometheus::Counter& unknown_function_;
-  prometheus::Gauge& connections_;
   prometheus::Gauge& queued_;
   prometheus::Gauge& sessions_;
   prometheus::Gauge& host_image_bytes_;
@@ -93,22 +87,12 @@ class GpuSeries {
   prometheus::Family<prometheus::Counter>& busy_seconds_;
 };
 
-// Counts of a function's requests. A plain record; FunctionSeries' constructor fills all pointers.
+// Counts of a function. A plain record; FunctionSeries' constructor fills all pointers.
 struct FunctionCounts {
-  void SetObjective(Duration new_deadline, double new_percentile);
-
-  std::atomic<Duration> deadline{};  // may change while requests are counted
   prometheus::Gauge* deadline_seconds = nullptr;
   prometheus::Gauge* percentile = nullptr;
   prometheus::Counter* in_time = nullptr;
   prometheus::Counter* late = nullptr;
-  std::array<prometheus::Counter*, 6> requests{};  // by RequestOutcome
-  std::array<prometheus::Counter*, 3> grants{};    // by SwapSource
-  prometheus::Counter* deadline_met = nullptr;
-  prometheus::Histogram* duration = nullptr;
-  prometheus::Histogram* queue = nullptr;
-  prometheus::Histogram* swap = nullptr;
-  prometheus::Histogram* run = nullptr;
   prometheus::Counter* gpu_seconds = nullptr;
   prometheus::Counter* host_byte_seconds = nullptr;
 };
@@ -119,7 +103,6 @@ class FunctionSeries {
   FunctionSeries(prometheus::Registry& registry,
                  const std::map<std::string, FunctionConfig>& functions);
 
-  void CountRequest(const RequestRecord& request);
   void CountLease(const std::string& function, Duration held);
   void SetObjective(const std::string& function, Duration deadline, double percentile);
   // Renders the function and its presence on each of the node's GPUs.

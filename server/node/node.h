@@ -6,12 +6,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/broker/request_broker.h"
 #include "server/config/config.h"
 #include "server/config/settings.h"
 #include "server/controller/admin_request.h"
 #include "server/controller/model/telemetry.h"
 #include "server/controller/node_snapshot.h"
-#include "server/controller/request_broker.h"
 #include "server/controller/request_trace.h"
 
 namespace torpor::server {

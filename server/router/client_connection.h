@@ -38,6 +38,8 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   boost::asio::awaitable<bool> Proxy(Request& request);
   boost::asio::awaitable<bool> SendOwn(const Request& request, Answer answer, bool may_keep = true);
   boost::asio::awaitable<Answer> OwnAnswer(const Request& request);
+  boost::asio::awaitable<Answer> MetricsAnswer();
+  boost::asio::awaitable<Readiness> AskReadiness();
   boost::asio::awaitable<Answer> FunctionReadyAnswer(const Request& request);
   boost::asio::awaitable<void> CloseGently();
 

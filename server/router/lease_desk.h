@@ -6,7 +6,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "server/controller/request_broker.h"
+#include "server/broker/request_broker.h"
+#include "server/router/loop_link.h"
 
 namespace torpor::server {
 
@@ -41,12 +42,10 @@ class LeaseDesk {
     RequestId request;
     Listener* listener = nullptr;
   };
-  struct Link;  // outlives the desk in callbacks that the broker still holds
-
   Listener* Find(Ticket ticket);
 
   RequestBroker& broker_;
-  const std::shared_ptr<Link> link_;
+  const std::shared_ptr<LoopLink> link_;  // shared with callbacks that the broker still holds
   Ticket last_ticket_ = 0;
   std::unordered_map<Ticket, Entry> entries_;
 };

@@ -15,27 +15,23 @@ namespace {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 
-UpstreamPool* FindPool(RouterCore& core, const std::string& function) {
-  const auto found = core.upstreams.find(function);
-  return found == core.upstreams.end() ? nullptr : &found->second;
-}
-
 }  // namespace
 
 ProxiedRequest::ProxiedRequest(RouterCore& core, ClientRequest::Source client,
-                               const FunctionConfig& function, const std::string& upstream_target,
-                               std::string request_id)
+                               std::shared_ptr<const RoutedFunction> routed,
+                               const std::string& upstream_target, std::string request_id)
     : core_(core),
-      function_(function),
+      routed_(std::move(routed)),
+      function_(routed_->config),
       request_id_(std::move(request_id)),
       changed_(core.io),
       failure_([this] { OnFailure(); }),
-      request_(std::move(client), core.config.router, failure_),
-      response_(core.config.router.response_buffer_bytes, !request_.is_head_request()),
+      request_(std::move(client), core.config, failure_),
+      response_(core.config.response_buffer_bytes, !request_.is_head_request()),
       lease_(core.io, core.desk, failure_),
       transfer_({.io = core.io,
-                 .pool = FindPool(core, function.name),
-                 .function = function,
+                 .pool = routed_->upstream.get(),
+                 .function = function_,
                  .request = request_,
                  .response = response_,
                  .lease = lease_,
@@ -67,10 +63,11 @@ asio::awaitable<bool> ProxiedRequest::Run() {
     });
     if (co_await transfer_.Resolve()) {
       // Not a temporary: g++ 12 destroys braced temporaries in co_await expressions twice.
-      const RequestBroker::Demand demand{
-          .function = function_.name,
-          .id = request_id_,
-          .give_up = SteadyClock().Now() + core_.config.router.queue_timeout};
+      const TimePoint now = SteadyClock().Now();
+      const RequestBroker::Demand demand{.function = function_.name,
+                                         .id = request_id_,
+                                         .give_up = now + core_.config.queue_timeout,
+                                         .arrival = now};
       co_await lease_.Acquire(demand);
     }
     if (lease_.grant()) co_await transfer_.Forward();
@@ -87,7 +84,7 @@ asio::awaitable<bool> ProxiedRequest::Run() {
     // First the GPU, then the client: it may be slow.
     co_await transfer_.End();
     ReleaseLease();
-    co_return co_await Refuse(failure_.ToRefusal(function_, core_.config.router));
+    co_return co_await Refuse(failure_.ToRefusal(function_, core_.config));
   }
   Record(response_.status());
   co_await transfer_.End();
@@ -165,7 +162,7 @@ asio::awaitable<bool> ProxiedRequest::RespondAll() {
   is_client_head_sent_ = true;
   // How long the client takes is not the function's doing.
   Record(status);
-  request_.stream().expires_after(core_.config.router.client_timeout);
+  request_.stream().expires_after(core_.config.client_timeout);
   if (has_body) {
     const auto [error, bytes] = co_await http::async_write(request_.stream(), serializer, kAwait);
     if (error) failure_.Set(Cause::kClientGone, error.message());
@@ -190,7 +187,7 @@ asio::awaitable<bool> ProxiedRequest::RespondPiecewise() {
   head.body().more = true;
   http::response_serializer<http::buffer_body> serializer(head);
   is_client_head_sent_ = true;
-  request_.stream().expires_after(core_.config.router.client_timeout);
+  request_.stream().expires_after(core_.config.client_timeout);
   const auto [head_error, head_bytes] =
       co_await http::async_write_header(request_.stream(), serializer, kAwait);
   if (head_error) failure_.Set(Cause::kClientGone, head_error.message());
@@ -209,7 +206,7 @@ asio::awaitable<bool> ProxiedRequest::RespondPiecewise() {
     head.body().data = is_last ? nullptr : piece.data();
     head.body().size = piece.size();
     head.body().more = !is_last;
-    request_.stream().expires_after(core_.config.router.client_timeout);
+    request_.stream().expires_after(core_.config.client_timeout);
     const auto [error, bytes] = co_await http::async_write(request_.stream(), serializer, kAwait);
     if (error && error != http::error::need_buffer) {
       failure_.Set(Cause::kClientGone, error.message());
@@ -229,8 +226,8 @@ asio::awaitable<bool> ProxiedRequest::Refuse(Refusal refusal) {
   frame.is_head = request_.is_head_request();
   frame.keep_alive = MayKeepAlive();
   is_client_head_sent_ = true;
-  const bool is_sent = co_await SendAnswer(request_.stream(), std::move(answer), frame,
-                                           core_.config.router.client_timeout);
+  const bool is_sent =
+      co_await SendAnswer(request_.stream(), std::move(answer), frame, core_.config.client_timeout);
   co_return (is_sent && frame.keep_alive);
 }
 

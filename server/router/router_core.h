@@ -3,11 +3,13 @@
 #include <boost/asio/io_context.hpp>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 
 #include "server/config/config.h"
 #include "server/router/hangup_watcher.h"
+#include "server/router/inquiry_desk.h"
 #include "server/router/lease_desk.h"
 #include "server/router/router.h"
 #include "server/router/upstream_pool.h"
@@ -16,20 +18,33 @@ namespace torpor::server {
 
 class ClientConnection;
 
+// A function, as the router knows it. A request shares the function until its own end.
+struct RoutedFunction {
+  FunctionConfig config;
+  std::shared_ptr<UpstreamPool> upstream;  // nullptr without one
+};
+
 // State that all connections share. Used on the router's thread only.
 struct RouterCore {
-  RouterCore(const Config& node_config, Router::Parts router_parts);
+  RouterCore(const Router::Options& router_options, Router::Parts router_parts);
+
+  // Replaces the set of functions. Connections to an upstream that stays are kept.
+  void SetFunctions(const std::map<std::string, FunctionConfig>& configs);
+  // Returns nullptr if there is no such function.
+  std::shared_ptr<const RoutedFunction> FindFunction(const std::string& name) const;
 
   // Counts a request in progress. The matching EndRequest may complete a drain.
   void BeginRequest() { ++active_requests; }
   void EndRequest();
 
-  const Config config;
+  RouterConfig config;
+  Duration drain_timeout;
   const Router::Parts parts;
   boost::asio::io_context io{1};
   LeaseDesk desk;
+  InquiryDesk inquiries;
   HangupWatcher hangups;
-  std::map<std::string, UpstreamPool> upstreams;  // by function
+  std::map<std::string, std::shared_ptr<const RoutedFunction>> functions;
   std::set<ClientConnection*> connections;
   int active_requests = 0;
   bool is_draining = false;

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <regex>
 #include <utility>
 
@@ -95,6 +97,13 @@ EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::s
   config_path_ = folder_.Write("config.yaml", yaml);
 }
 
+EmulatedNode::~EmulatedNode() {
+  // A router outlives a torpord that is killed.
+  const pid_t router = RouterProcess();
+  daemon_.reset();
+  if (router > 0) kill(router, SIGKILL);
+}
+
 void EmulatedNode::Start() {
   daemon_ = std::make_unique<ChildProcess>(
       std::vector<std::string>{std::string(TORPOR_BIN_DIR) + "/torpord", "--config-file",
@@ -149,6 +158,13 @@ nlohmann::json EmulatedNode::Status() const {
 
 pid_t EmulatedNode::ExecutorOf(std::size_t gpu) const {
   return Status().at("gpus").at(gpu).at("executor_pid").get<pid_t>();
+}
+
+pid_t EmulatedNode::RouterProcess() const {
+  std::ifstream record(folder_.path() + "/router.pid");
+  pid_t router = 0;
+  record >> router;
+  return router;
 }
 
 nlohmann::json EmulatedNode::ResidentGpus(const std::string& function) const {

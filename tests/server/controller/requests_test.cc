@@ -9,10 +9,14 @@ constexpr RequestId kRequest{1};
 
 class RequestsTest : public NodeWorld {
  protected:
-  void Acquire(RequestId request = kRequest, const std::string& function = "a") {
+  void Acquire(RequestId request = kRequest, const std::string& function = "a",
+               std::optional<TimePoint> arrival = std::nullopt) {
     requests_.Acquire(
         request,
-        {.function = function, .id = "r", .give_up = loop_.Now() + std::chrono::seconds(5)},
+        {.function = function,
+         .id = "r",
+         .give_up = loop_.Now() + std::chrono::seconds(5),
+         .arrival = arrival},
         [this](absl::StatusOr<RequestGrant> grant) { grant_ = std::move(grant); },
         [this](const absl::Status& status) { lost_ = status; });
   }
@@ -52,6 +56,25 @@ TEST_F(RequestsTest, ARequestRunsOnceItsLeaseIsTaken) {
   requests_.Release(kRequest, scheduler::Ending::kAnswered);
   EXPECT_EQ(events_.Of<scheduler::RequestGone>().at(0).ending, scheduler::Ending::kAnswered);
   EXPECT_TRUE(lease.requests.empty());
+}
+
+TEST_F(RequestsTest, ARequestThatHasWaitedElsewhereIsAsOldAsItIs) {
+  loop_.Advance(std::chrono::seconds(10));
+  const TimePoint arrival = loop_.Now() - std::chrono::seconds(2);
+  Acquire(kRequest, "a", arrival);
+  const auto arrived = events_.Of<scheduler::RequestArrived>().at(0);
+  EXPECT_EQ(arrived.deadline, arrival + InstanceOf("a").config.deadline);
+  EXPECT_FALSE(arrived.arrival) << "the limits of waiting requests hold for it";
+  EXPECT_EQ(traces_.Explain("r")->arrival, arrival);
+  GiveLease("a").requests = {kRequest};
+  requests_.NoteLeased(kRequest);
+  requests_.RunTaken(InstanceOf("a"));
+  EXPECT_EQ((*grant_)->queue + (*grant_)->swap, std::chrono::seconds(2));
+}
+
+TEST_F(RequestsTest, NoRequestComesFromTheFuture) {
+  Acquire(kRequest, "a", loop_.Now() + std::chrono::seconds(2));
+  EXPECT_EQ(traces_.Explain("r")->arrival, loop_.Now());
 }
 
 TEST_F(RequestsTest, RefusesUnknownFunctions) {

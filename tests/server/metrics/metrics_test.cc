@@ -29,49 +29,11 @@ class MetricsTest : public ::testing::Test {
 
 TEST_F(MetricsTest, ANewNodeExportsItsVersionAndEveryFunction) {
   EXPECT_THAT(Text(), HasSubstr("torpor_build_info{version=\"0.1.0\"} 1"));
-  EXPECT_THAT(Text(), HasSubstr("torpor_requests_total{function=\"digits\",outcome=\"ok\"} 0"));
-  EXPECT_THAT(Text(), HasSubstr("torpor_requests_total{function=\"encoder\",outcome=\"lost\"} 0"));
   EXPECT_THAT(Text(), HasSubstr("torpor_deadline_seconds{function=\"digits\"} 0.08"));
 }
 
-TEST_F(MetricsTest, ARequestCountsOnceInEverySeries) {
-  RequestRecord request;
-  request.function = "digits";
-  request.duration = std::chrono::milliseconds(20);
-  request.is_granted = true;
-  request.source = SwapSource::kHost;
-  request.queue = std::chrono::milliseconds(2);
-  request.swap = std::chrono::milliseconds(3);
-  request.run = std::chrono::milliseconds(15);
-  metrics_.OnRequest(request);
-  const std::string text = Text();
-  EXPECT_THAT(text, HasSubstr("torpor_requests_total{function=\"digits\",outcome=\"ok\"} 1"));
-  EXPECT_THAT(text, HasSubstr("torpor_grants_total{function=\"digits\",source=\"host\"} 1"));
-  EXPECT_THAT(text, HasSubstr("torpor_deadline_met_total{function=\"digits\"} 1"));
-  EXPECT_THAT(text, HasSubstr("torpor_request_duration_seconds_count{function=\"digits\"} 1"));
-  EXPECT_THAT(text, HasSubstr("torpor_queue_duration_seconds_sum{function=\"digits\"} 0.002"));
-  EXPECT_THAT(text, HasSubstr("torpor_run_duration_seconds_sum{function=\"digits\"} 0.015"));
-}
-
-TEST_F(MetricsTest, ALateOrFailedRequestDoesNotMeetItsDeadline) {
-  RequestRecord request;
-  request.function = "digits";
-  request.duration = std::chrono::milliseconds(81);
-  metrics_.OnRequest(request);
-  request.duration = std::chrono::milliseconds(1);
-  request.outcome = RequestOutcome::kLost;
-  metrics_.OnRequest(request);
-  EXPECT_THAT(Text(), HasSubstr("torpor_deadline_met_total{function=\"digits\"} 0"));
-  EXPECT_THAT(Text(), HasSubstr("torpor_queue_duration_seconds_count{function=\"digits\"} 0"));
-}
-
-TEST_F(MetricsTest, AChangedObjectiveCountsFromThenOn) {
+TEST_F(MetricsTest, AChangedObjectiveIsExported) {
   metrics_.OnObjective("digits", std::chrono::milliseconds(10), 0.9);
-  RequestRecord request;
-  request.function = "digits";
-  request.duration = std::chrono::milliseconds(20);
-  metrics_.OnRequest(request);
-  EXPECT_THAT(Text(), HasSubstr("torpor_deadline_met_total{function=\"digits\"} 0"));
   EXPECT_THAT(Text(), HasSubstr("torpor_deadline_seconds{function=\"digits\"} 0.01"));
   EXPECT_THAT(Text(), HasSubstr("torpor_objective_percentile{function=\"digits\"} 0.9"));
 }
@@ -98,14 +60,9 @@ TEST_F(MetricsTest, TheSchedulersViewIsExported) {
 }
 
 TEST_F(MetricsTest, StrangersNamesNeverBecomeLabels) {
-  RequestRecord request;
-  request.function = "stranger";
-  metrics_.OnRequest(request);
   metrics_.OnLeaseEnded("stranger", GpuIndex{0}, std::chrono::seconds(1), true);
   node_.functions.emplace_back().name = "stranger";
-  metrics_.OnUnknownFunction();
   EXPECT_THAT(Text(), Not(HasSubstr("stranger")));
-  EXPECT_THAT(Text(), HasSubstr("torpor_unknown_function_requests_total 1"));
 }
 
 TEST_F(MetricsTest, SwapsCountBytesByPathDirectionAndOrigin) {

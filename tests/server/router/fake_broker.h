@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "server/controller/request_broker.h"
+#include "server/broker/request_broker.h"
 
 namespace torpor::server {
 

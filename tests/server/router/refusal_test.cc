@@ -3,6 +3,7 @@
 #include <atomic>
 #include <future>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "tests/server/router/router_test.h"
 
@@ -375,17 +376,63 @@ TEST_F(RefusalTest, HealthPathsTellOfTheNodeAndItsFunctions) {
   }
   EXPECT_EQ(Fetch(Get("/v2/models/f/ready")).body, "{\"name\":\"f\",\"ready\":true}\n");
   EXPECT_EQ(Fetch(Get("/v2/models/g/ready")).status(), 404);
-  is_ready_ = false;
-  EXPECT_EQ(Fetch(Get("/readyz")).status(), 503);
+  node_.is_ready = false;
+  const RawMessage not_ready = Fetch(Get("/readyz"));
+  EXPECT_EQ(not_ready.status(), 503);
+  EXPECT_EQ(not_ready.body, "{\"ready\":false,\"reason\":\"no GPU serves\"}\n");
   EXPECT_EQ(Fetch(Get("/v2/models/f/ready")).status(), 503);
   EXPECT_EQ(Fetch(Get("/livez")).status(), 200);
-  is_ready_ = true;
+  node_.is_ready = true;
   upstream_.reset();
   EXPECT_EQ(Fetch(Get("/v2/models/f/ready")).status(), 503) << "nobody listens";
   const RawMessage wrong_method = Fetch(Post("/livez", ""));
   EXPECT_EQ(wrong_method.status(), 405);
   EXPECT_EQ(wrong_method.Field("allow"), "GET, HEAD");
   EXPECT_EQ(broker_.acquired(), 0u);
+}
+
+TEST_F(RefusalTest, ANodeThatDoesNotAnswerKeepsNoStopWaiting) {
+  node_.is_silent = true;
+  StartWithOk();
+  RawConnection probe = Connect();
+  probe.Send(Get("/readyz"));
+  while (node_.asked == 0) std::this_thread::yield();
+  router_.reset();
+  EXPECT_TRUE(probe.IsAtEnd());
+}
+
+TEST_F(RefusalTest, FunctionsMayChange) {
+  StartWithOk();
+  EXPECT_EQ(Fetch(Get("/function/f/")).status(), 200);
+  std::map<std::string, FunctionConfig> functions = {{"g", config_.functions["f"]}};
+  functions["g"].name = "g";
+  router_->SetFunctions(functions);
+  EXPECT_EQ(Fetch(Get("/function/f/")).status(), 404);
+  EXPECT_EQ(Fetch(Get("/function/g/")).status(), 200);
+  EXPECT_THAT(MetricsText(), HasSubstr("torpor_requests_total{function=\"g\",outcome=\"ok\"} 1"));
+  EXPECT_THAT(MetricsText(), HasSubstr("torpor_requests_total{function=\"f\",outcome=\"ok\"} 1"));
+}
+
+TEST_F(RefusalTest, AFunctionThatIsGoneAnswersWhatItHasBegun) {
+  broker_.answer = nullptr;
+  StartWithOk();
+  RawConnection waiting = Connect();
+  waiting.Send(Get("/function/f/"));
+  broker_.WaitForAcquired(1);
+  router_->SetFunctions({});
+  EXPECT_EQ(Fetch(Get("/function/f/")).status(), 404);
+  broker_.Answer(1, FakeBroker::SomeGrant());
+  EXPECT_EQ(waiting.Read()->status(), 200);
+}
+
+TEST_F(RefusalTest, LimitsMayChange) {
+  config_.router.max_body_bytes = 1;
+  StartWithOk();
+  EXPECT_EQ(Fetch(Post("/function/f/", "two")).status(), 413);
+  RouterConfig larger = config_.router;
+  larger.max_body_bytes = 0;
+  router_->SetOptions({larger, config_.drain_timeout});
+  EXPECT_EQ(Fetch(Post("/function/f/", "two")).status(), 200);
 }
 
 TEST_F(RefusalTest, MetricsAreOnAnAddressOfTheirOwn) {
@@ -403,12 +450,9 @@ TEST_F(RefusalTest, MetricsAreOnAnAddressOfTheirOwn) {
 
 TEST_F(RefusalTest, AnAddressInUseIsNamed) {
   StartWithOk();
-  Config second = config_;
-  second.router.http_address = router_->http_address();
-  Router::Parts parts;
-  parts.broker = &broker_;
-  parts.metrics = metrics_.get();
-  const auto router = Router::Start(second, parts);
+  RouterConfig second = config_.router;
+  second.http_address = router_->http_address();
+  const auto router = Router::Start({second, {}}, Parts());
   ASSERT_FALSE(router.ok());
   EXPECT_THAT(std::string(router.status().message()), HasSubstr(router_->http_address()));
 }

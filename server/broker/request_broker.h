@@ -1,13 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/ids.h"
 #include "scheduler/events.h"
-#include "server/controller/model/swap_source.h"
+#include "server/broker/swap_source.h"
 
 namespace torpor::server {
 
@@ -37,6 +38,8 @@ class RequestBroker {
     std::string function;
     std::string id;  // the caller's name for the request, for explanations
     TimePoint give_up;
+    // Of a request that has waited elsewhere; unset, or in the future: now.
+    std::optional<TimePoint> arrival{};
   };
 
   // Queues a request. Calls `on_grant` exactly once, also on refusal: NotFound (unknown function),
