@@ -61,6 +61,7 @@ class Objection {
     }
     return {};
   }
+  std::string operator()(const HealthChanged& event) const { return OfInstance(event.instance); }
   std::string operator()(const RequestArrived& event) const {
     if (!event.request) return "the request has no name";
     if (!MayArrive(event)) return "the request is there already";

@@ -25,6 +25,8 @@ inline constexpr std::string_view kNameOf<FunctionSet> = "function_set";
 template <>
 inline constexpr std::string_view kNameOf<InstanceAdded> = "instance_added";
 template <>
+inline constexpr std::string_view kNameOf<HealthChanged> = "health_changed";
+template <>
 inline constexpr std::string_view kNameOf<RequestArrived> = "request_arrived";
 template <>
 inline constexpr std::string_view kNameOf<RequestGone> = "request_gone";
@@ -74,6 +76,8 @@ inline constexpr std::string_view kNameOf<RefuseLoad> = "refuse_load";
 // Words for the values of an enumeration, in their order.
 template <typename Enum>
 inline constexpr std::array<std::string_view, 0> kWordsOf = {};
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<Health> = {"serving", "unproven", "down"};
 template <>
 inline constexpr std::array<std::string_view, 4> kWordsOf<SwapOutReason> = {
     "memory_full", "move", "requested", "keep_alive_over"};
@@ -144,6 +148,11 @@ void VisitFields(Self& event, const Visit& visit) {
   visit("function", event.function);
   visit("keeps_replicas", event.keeps_replicas);
   visit("is_constant", event.is_constant);
+}
+template <Of<HealthChanged> Self, typename Visit>
+void VisitFields(Self& event, const Visit& visit) {
+  visit("instance", event.instance);
+  visit("health", event.health);
 }
 template <Of<RequestArrived> Self, typename Visit>
 void VisitFields(Self& event, const Visit& visit) {

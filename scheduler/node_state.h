@@ -203,6 +203,7 @@ struct Instance {
   InstanceId lead;                           // the lead shard of the instance, perhaps this shard
   std::vector<InstanceId> secondary_shards;  // of a lead shard
   int max_in_flight = 1;                     // explicit requests under one lease
+  Health health = Health::kServing;          // of a lead shard
   std::optional<GpuIndex> bound_gpu;         // the only GPU, if bound; see BindingPolicy
   Image image;
   Tenancy tenancy;

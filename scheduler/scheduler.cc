@@ -109,6 +109,12 @@ void Scheduler::Handle(const InstanceAdded& event) {
   function.instances.push_back(lead.id);
 }
 
+void Scheduler::Handle(const HealthChanged& event) {
+  Instance& lead = node_.instances.at(event.instance);
+  lead.health = event.health;
+  queue_.Rebalance(node_.FunctionOf(lead));
+}
+
 void Scheduler::Handle(const RequestArrived& event) {
   Instance& instance = InstanceFor(event);
   const Request request = RequestOf(event, instance);
@@ -124,16 +130,8 @@ void Scheduler::Handle(const RequestArrived& event) {
 }
 
 Instance& Scheduler::InstanceFor(const RequestArrived& event) {
-  if (event.instance) return node_.instances.at(event.instance);
-  const auto load = [this](InstanceId id) {
-    const Instance& instance = node_.instances.at(id);
-    return std::pair(instance.waiting.size() + instance.tenancy.requests.size(),
-                     instance.image.is_present() ? 0 : 1);
-  };
-  const std::vector<InstanceId>& instances = node_.functions.at(event.function).instances;
-  return node_.instances.at(
-      *std::min_element(instances.begin(), instances.end(),
-                        [&](InstanceId a, InstanceId b) { return load(a) < load(b); }));
+  return event.instance ? node_.instances.at(event.instance)
+                        : queue_.ChooseInstance(node_.functions.at(event.function));
 }
 
 Request Scheduler::RequestOf(const RequestArrived& event, const Instance& instance) {

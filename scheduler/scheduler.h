@@ -88,6 +88,7 @@ class Scheduler {
   void Handle(const TenantSet& event);
   void Handle(const FunctionSet& event);
   void Handle(const InstanceAdded& event);
+  void Handle(const HealthChanged& event);
   void Handle(const RequestArrived& event);
   void Handle(const RequestGone& event);
   void Handle(const SwapInDone& event);
@@ -104,7 +105,7 @@ class Scheduler {
 
   void OnSwappedIn(Instance& shard, GpuIndex gpu);
   void OnSwapInFailed(Instance& shard, GpuIndex gpu);
-  // The instance named in the event, or the function's least busy instance.
+  // The instance named in the event, or the function's instance for the request.
   Instance& InstanceFor(const RequestArrived& event);
   Request RequestOf(const RequestArrived& event, const Instance& instance);
   bool IsQueueFull(const Request& request) const;

@@ -143,6 +143,10 @@ class Daemon {
         Router::Start(config_, {.broker = &node_->broker(),
                                 .metrics = &metrics_,
                                 .is_ready = [this] { return !is_draining_ && node_->Ready(); },
+                                .serving_upstreams =
+                                    [this](const std::string& function) {
+                                      return node_->ServingUpstreams(function);
+                                    },
                                 .snapshot = [this] { return node_->Snapshot(); }}));
     TORPOR_ASSIGN_OR_RETURN(
         admin_,

@@ -184,6 +184,17 @@ const Settings<FunctionConfig>& FunctionSettings() {
   return table;
 }
 
+const Settings<InstanceConfig>& InstanceSettings() {
+  using Target = InstanceConfig;
+  static const Settings<Target> table = {
+      Required(MakeSetting("name", NameKind(), &Target::name, "Name, as in FUNCTION/NAME")),
+      MakeSetting("upstream", AddressKind(), &Target::upstream, "Address of its own HTTP server"),
+      Required(MakeSetting("token_file", PathKind{{"FILE"}}, &Target::token_file,
+                           "File with the secret that its sessions show")),
+  };
+  return table;
+}
+
 std::span<const std::string_view> ChangeableSettings() { return kChangeable; }
 
 absl::Status ChangeFunction(FunctionConfig& function, std::span<const SettingText> changes) {

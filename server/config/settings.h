@@ -12,10 +12,12 @@
 namespace torpor::server {
 
 // Tables of all keys of the configuration, in the order of --help. The tables live as long as the
-// program. Config's has every key but `functions`, `tenants` and `version`.
+// program. Config's has every key but `functions`, `tenants` and `version`, a function's every key
+// but `instances`.
 const Settings<Config>& NodeSettings();
 const Settings<TenantConfig>& TenantSettings();
 const Settings<FunctionConfig>& FunctionSettings();
+const Settings<InstanceConfig>& InstanceSettings();
 
 // Keys of a function that may change while torpord runs: its objective and other keys of which
 // only the scheduler has a copy.

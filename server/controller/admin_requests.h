@@ -58,6 +58,7 @@ class AdminRequests {
     Done done;
   };
 
+  void StartOn(const FunctionInstance& instance, const AdminRequest& request, Done done);
   // Begins the request once no lease is ending: the router's answer precedes the lease's end.
   Outcome BeginAfterRevoked(const AdminRequest& request, InstanceId id);
   absl::StatusOr<Outcome> Begin(const AdminRequest& request, const FunctionInstance& instance);

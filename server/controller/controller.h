@@ -14,6 +14,7 @@
 #include "server/controller/executor_losses.h"
 #include "server/controller/executor_recovery.h"
 #include "server/controller/implicit_requests.h"
+#include "server/controller/instance_health.h"
 #include "server/controller/lease_service.h"
 #include "server/controller/node_snapshots.h"
 #include "server/controller/placement_log.h"
@@ -35,7 +36,7 @@ class Controller {
  public:
   struct Options {
     Config config;
-    std::map<std::string, std::string> tokens;  // function -> secret
+    std::map<std::string, std::string> tokens;  // by FullNameOf of the instance
     std::vector<GpuIndex> gpus;
     std::string descriptor_socket;
     SchedulerFeed::Record record;                      // may be null
@@ -64,6 +65,7 @@ class Controller {
   void Acquire(RequestId request, const RequestBroker::Demand& demand,
                RequestBroker::OnGrant on_grant, RequestBroker::OnLost on_lost);
   void ConfirmLease(RequestId request, const std::function<void()>& done);
+  void AskAgain(RequestId request) { requests_.AskAgain(request); }
   void Release(RequestId request, scheduler::Ending ending);
 
   // --- For administrators ---
@@ -77,6 +79,8 @@ class Controller {
   NodeSnapshot Snapshot() const;
   // Whether an executor serves and the node is not draining.
   bool IsReady() const;
+  // Returns the upstreams of the function's instances that can serve; empty for unknown functions.
+  std::vector<std::string> ServingUpstreams(const std::string& function);
 
   // --- Ends ---
   // Refuses new requests and sessions; calls `when_idle` once no request is left.
@@ -88,7 +92,8 @@ class Controller {
   // Tells the scheduler of all tenants, functions and instances.
   void Introduce();
   // Tells the scheduler the function's objective, priority, limits and tenant.
-  void FeedFunction(const FunctionInstance& instance);
+  void FeedFunction(const RegisteredFunction& function);
+  void FeedInstance(const FunctionInstance& instance);
   // Returns an invalid TenantId if the configuration lacks tenant `name`.
   scheduler::TenantId TenantOf(const std::string& name) const;
 
@@ -131,6 +136,7 @@ class Controller {
   Telemetry& telemetry_;
   SchedulerFeed feed_;
   NodeTables tables_;
+  InstanceHealth health_;
   PlacementLog placements_;
   ImageServices images_;
   SessionSegments segments_;

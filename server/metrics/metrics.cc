@@ -11,7 +11,11 @@ namespace torpor::server {
 
 struct Metrics::Series {
   explicit Series(const Config& config)
-      : node(registry), swaps(registry), gpus(registry), functions(registry, config.functions) {
+      : node(registry),
+        swaps(registry),
+        gpus(registry),
+        functions(registry, config.functions),
+        instances(registry) {
     prometheus::BuildGauge()
         .Name("torpor_build_info")
         .Help("1; the release is in the label.")
@@ -25,6 +29,7 @@ struct Metrics::Series {
   SwapSeries swaps;
   GpuSeries gpus;
   FunctionSeries functions;
+  InstanceSeries instances;
   Mutex render_mutex;  // held by a scrape
 };
 
@@ -65,6 +70,9 @@ std::string Metrics::Render(const NodeSnapshot& node) {
   for (const GpuSnapshot& gpu : node.gpus) series_->gpus.Render(gpu);
   for (const FunctionSnapshot& function : node.functions) {
     series_->functions.Render(function, node.gpus);
+    for (const InstanceSnapshot& instance : function.instances) {
+      series_->instances.Render(function.name, instance, node.gpus);
+    }
   }
   return prometheus::TextSerializer().Serialize(series_->registry.Collect());
 }

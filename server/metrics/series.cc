@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "scheduler/event_fields.h"
+
 namespace torpor::server {
 namespace {
 
@@ -183,6 +185,34 @@ void GpuSeries::Render(const GpuSnapshot& gpu) {
   fragmented_bytes_.Add(labels).Set(static_cast<double>(gpu.fragmented_bytes));
   is_ready_.Add(labels).Set(gpu.state == "ready" ? 1 : 0);
   RaiseTo(busy_seconds_.Add(labels), gpu.busy_seconds);
+}
+
+InstanceSeries::InstanceSeries(Registry& registry)
+    : is_serving_(AddGauge(registry, "torpor_instance_serving",
+                           "1 while the instance has a session and its server answers.")),
+      sessions_(AddGauge(registry, "torpor_instance_sessions", "Open sessions of an instance.")),
+      image_bytes_(
+          AddGauge(registry, "torpor_instance_image_bytes", "Size of an instance's image.")),
+      resident_(AddGauge(registry, "torpor_instance_resident",
+                         "1 while the instance's image is on the GPU.")),
+      requests_(AddCounter(registry, "torpor_instance_requests_total",
+                           "Requests granted to an instance.")),
+      gpu_seconds_(AddCounter(registry, "torpor_instance_gpu_seconds_total",
+                              "GPU time under lease of an instance.")) {}
+
+void InstanceSeries::Render(const std::string& function, const InstanceSnapshot& instance,
+                            const std::vector<GpuSnapshot>& gpus) {
+  Labels labels = {{"function", function}, {"instance", instance.name}};
+  const bool is_serving = instance.health == scheduler::WordOf(scheduler::Health::kServing);
+  is_serving_.Add(labels).Set(is_serving ? 1 : 0);
+  sessions_.Add(labels).Set(static_cast<double>(instance.sessions));
+  image_bytes_.Add(labels).Set(static_cast<double>(instance.image_bytes));
+  RaiseTo(requests_.Add(labels), static_cast<double>(instance.requests));
+  RaiseTo(gpu_seconds_.Add(labels), instance.gpu_seconds);
+  for (const GpuSnapshot& gpu : gpus) {
+    labels["gpu"] = std::to_string(gpu.gpu);
+    resident_.Add(labels).Set(std::ranges::count(instance.resident_gpus, gpu.gpu) != 0 ? 1 : 0);
+  }
 }
 
 void FunctionCounts::SetObjective(Duration new_deadline, double new_percentile) {

@@ -93,6 +93,23 @@ class GpuSeries {
   prometheus::Family<prometheus::Counter>& busy_seconds_;
 };
 
+// Gauges and counts of each instance of the functions that have several.
+class InstanceSeries {
+ public:
+  explicit InstanceSeries(prometheus::Registry& registry);
+
+  void Render(const std::string& function, const InstanceSnapshot& instance,
+              const std::vector<GpuSnapshot>& gpus);
+
+ private:
+  prometheus::Family<prometheus::Gauge>& is_serving_;
+  prometheus::Family<prometheus::Gauge>& sessions_;
+  prometheus::Family<prometheus::Gauge>& image_bytes_;
+  prometheus::Family<prometheus::Gauge>& resident_;
+  prometheus::Family<prometheus::Counter>& requests_;
+  prometheus::Family<prometheus::Counter>& gpu_seconds_;
+};
+
 // Counts of a function's requests. A plain record; FunctionSeries' constructor fills all pointers.
 struct FunctionCounts {
   void SetObjective(Duration new_deadline, double new_percentile);

@@ -216,6 +216,12 @@ class LiveNode final : public Node,
     return is_ready;
   }
 
+  std::vector<std::string> ServingUpstreams(const std::string& function) override {
+    std::vector<std::string> upstreams;
+    OnLoop([&] { upstreams = controller_->ServingUpstreams(function); });
+    return upstreams;
+  }
+
   void Drain() override {
     auto idle = std::make_shared<std::promise<void>>();
     OnLoop([&] { controller_->Drain([idle] { idle->set_value(); }); });
@@ -243,6 +249,10 @@ class LiveNode final : public Node,
   void ConfirmLease(RequestId request, std::function<void()> done) override {
     loop_.Post(
         [this, request, done = std::move(done)] { controller_->ConfirmLease(request, done); });
+  }
+
+  void AskAgain(RequestId request) override {
+    loop_.Post([this, request] { controller_->AskAgain(request); });
   }
 
   void Release(RequestId request, scheduler::Ending ending) override {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -51,6 +52,8 @@ class Node {
 
   // Whether an executor serves and the node is not draining.
   virtual bool Ready() = 0;
+  // As Controller::ServingUpstreams.
+  virtual std::vector<std::string> ServingUpstreams(const std::string& function) = 0;
 
   // New requests are refused (Unavailable) from now on. Returns when no request is queued or
   // running, or after the configured drain_timeout.

@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 #include <utility>
+#include <vector>
 
 #include "server/router/await.h"
 #include "server/router/end_to_end_fields.h"
@@ -209,11 +210,14 @@ asio::awaitable<Answer> ClientConnection::FunctionReadyAnswer(const Request& req
   if (!core_.config.functions.contains(name)) {
     co_return ErrorAnswer({404, "unknown_function", "there is no such function", 0}, request.id);
   }
-  bool is_ready = !core_.is_draining && core_.parts.is_ready();
-  // Sessions do not matter: a function may use CUDA with its first request only.
-  if (is_ready) {
-    const auto upstream = core_.upstreams.find(name);
-    is_ready = upstream != core_.upstreams.end() && co_await upstream->second.IsListening();
+  bool is_ready = false;
+  if (!core_.is_draining && core_.parts.is_ready()) {
+    const std::vector<std::string> upstreams = core_.parts.serving_upstreams(name);
+    for (const std::string& address : upstreams) {
+      UpstreamPool* const pool = core_.upstreams.Find(address);
+      is_ready = pool != nullptr && co_await pool->IsListening();
+      if (is_ready) break;
+    }
   }
   co_return ReadyAnswer(is_ready,
                         fmt::format("{{\"name\":\"{}\",\"ready\":{}}}\n", name, is_ready));

@@ -43,6 +43,12 @@ class ProxiedRequest {
   void OnFailure();
   void ReleaseLease();
   std::optional<Refusal> FindRefusal() const;
+  // Finds the addresses of the function's servers, before a GPU is asked for: a name server may be
+  // slow. False, and the request has failed, if no server's address is found.
+  Awaitable<bool> Resolve();
+  // Takes a lease and forwards the request; once more elsewhere while servers fail to begin an
+  // answer and the function has others.
+  Awaitable<void> Forward();
   Awaitable<bool> RespondAll();
   Awaitable<bool> RespondPiecewise();
   Awaitable<bool> Refuse(Refusal refusal);

@@ -22,13 +22,11 @@
 namespace torpor::server {
 
 RouterCore::RouterCore(const Config& node_config, Router::Parts router_parts)
-    : config(node_config), parts(std::move(router_parts)), desk(io, *parts.broker), hangups(io) {
-  for (const auto& [name, function] : config.functions) {
-    if (function.upstream.empty()) continue;
-    // The loader of the configuration has validated the address.
-    upstreams.try_emplace(name, io, ParseHostAndPort(function.upstream).value());
-  }
-}
+    : config(node_config),
+      parts(std::move(router_parts)),
+      desk(io, *parts.broker),
+      hangups(io),
+      upstreams(io) {}
 
 void RouterCore::EndRequest() {
   --active_requests;
@@ -137,7 +135,7 @@ class AsioRouter final : public Router {
       if (*acceptor) (*acceptor)->close(ignored);
     }
     for (ClientConnection* const connection : core_.connections) connection->Abort();
-    for (auto& [name, pool] : core_.upstreams) pool.CloseIdle();
+    core_.upstreams.CloseIdle();
     core_.hangups.Close();
   }
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/config/config.h"
@@ -22,6 +23,8 @@ class Router {
     RequestBroker* broker = nullptr;
     Metrics* metrics = nullptr;
     std::function<bool()> is_ready;
+    // Returns the upstreams (host:port) of the function's instances that can serve.
+    std::function<std::vector<std::string>(const std::string& function)> serving_upstreams;
     std::function<NodeSnapshot()> snapshot;
   };
 

@@ -2,7 +2,6 @@
 
 #include <boost/asio/io_context.hpp>
 #include <functional>
-#include <map>
 #include <set>
 #include <string>
 
@@ -10,7 +9,7 @@
 #include "server/router/hangup_watcher.h"
 #include "server/router/lease_desk.h"
 #include "server/router/router.h"
-#include "server/router/upstream_pool.h"
+#include "server/router/upstream_pools.h"
 
 namespace torpor::server {
 
@@ -29,7 +28,7 @@ struct RouterCore {
   boost::asio::io_context io{1};
   LeaseDesk desk;
   HangupWatcher hangups;
-  std::map<std::string, UpstreamPool> upstreams;  // by function
+  UpstreamPools upstreams;
   std::set<ClientConnection*> connections;
   int active_requests = 0;
   bool is_draining = false;

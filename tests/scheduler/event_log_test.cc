@@ -38,7 +38,7 @@ TEST(EventLogTest, TheHeaderHoldsAllOptions) {
   header.options.max_waiting = 9;
   const std::string line = Encode(header);
   EXPECT_EQ(line,
-            "torpor-events 3 policy=random seed=42 implicit_quantum_for_request=5000000 "
+            "torpor-events 4 policy=random seed=42 implicit_quantum_for_request=5000000 "
             "implicit_quantum=100000000 idle_write_back=0 evicts=1 "
             "swaps_from_peers=1 too_late=refuse max_waiting=9");
   const auto decoded = DecodeHeader(line);
@@ -104,8 +104,8 @@ TEST(EventLogTest, WhatIsWrongIsSaid) {
     EXPECT_EQ(decoded.error, bad.error) << bad.line;
   }
   EXPECT_EQ(DecodeHeader("torpor-events 1 policy=fifo").error,
-            "expected \"torpor-events 3\": not an event log, or of another release");
-  EXPECT_EQ(DecodeHeader("torpor-events 3 seed=0").error, "expected policy=, found \"seed=0\"");
+            "expected \"torpor-events 4\": not an event log, or of another release");
+  EXPECT_EQ(DecodeHeader("torpor-events 4 seed=0").error, "expected policy=, found \"seed=0\"");
 }
 
 }  // namespace

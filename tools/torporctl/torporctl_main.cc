@@ -162,15 +162,24 @@ absl::StatusOr<std::string> ReadToken(const std::string& file) {
 absl::StatusOr<std::string> TokenOf(const Options& options, const server::Config& config) {
   if (!options.token_file.empty()) return ReadToken(options.token_file);
   if (options.function.empty()) return std::string();
-  const auto function = config.functions.find(options.function);
-  if (function == config.functions.end()) {
+  std::vector<std::string> instances;
+  const auto function =
+      config.functions.find(options.function.substr(0, options.function.find('/')));
+  if (function != config.functions.end()) {
+    for (const server::InstanceConfig& instance : server::InstancesOf(function->second)) {
+      instances.push_back(server::FullNameOf(function->second, instance));
+      if (instances.back() != options.function) continue;
+      return instance.token_file.empty() ? std::string() : ReadToken(instance.token_file);
+    }
+  }
+  if (instances.empty()) {
     return absl::NotFoundError(
         fmt::format("there is no function {} in the configuration; add it, or name its token with "
                     "--token-file",
                     options.function));
   }
-  if (function->second.token_file.empty()) return std::string();
-  return ReadToken(function->second.token_file);
+  return absl::NotFoundError(fmt::format("{} is no instance; name one of {}", options.function,
+                                         fmt::join(instances, ", ")));
 }
 
 // Replaces this process by the program, connected to the node's daemon.
@@ -217,7 +226,10 @@ void AddReportOptions(CLI::App& command, Options& options) {
 CLI::App& AddRequestCommand(CLI::App& app, Options& options, const char* name,
                             const char* description) {
   CLI::App& command = *app.add_subcommand(name, description);
-  command.add_option("function", options.function, "The function's name")->required();
+  command
+      .add_option("function", options.function,
+                  "The function, or one of its instances as FUNCTION/INSTANCE")
+      ->required();
   AddAdminSocketOption(command, options);
   return command;
 }
@@ -259,7 +271,7 @@ std::string TakeTopology(std::string& text) {
 void AddRunOptions(CLI::App& command, Options& options) {
   auto* const function =
       command.add_option("-f,--function", options.function, "Run as an instance of this function")
-          ->type_name("NAME");
+          ->type_name("NAME[/INSTANCE]");
   auto* const token =
       command
           .add_option("--token-file", options.token_file,

@@ -9,12 +9,16 @@
 
 namespace torpor::server {
 
-// All instances of the node, one for each configured function. References stay valid for the
-// table's life. On the controller's thread.
+// All functions of the node and their instances. References stay valid for the table's life. On the
+// controller's thread.
 class InstanceTable {
  public:
-  // Instances count from 1 in the order of `functions`; further shards count on from there.
-  explicit InstanceTable(const std::map<std::string, FunctionConfig>& functions);
+  // Functions, and instances in their order, count from 1; further shards count on from there.
+  // `tokens`: by FullNameOf.
+  explicit InstanceTable(const std::map<std::string, FunctionConfig>& functions,
+                         const std::map<std::string, std::string>& tokens = {});
+  InstanceTable(const InstanceTable&) = delete;
+  InstanceTable& operator=(const InstanceTable&) = delete;
 
   // The id must be known.
   FunctionInstance& At(InstanceId id) { return instances_.at(id); }
@@ -23,7 +27,13 @@ class InstanceTable {
   const FunctionInstance& Of(const ClientSession& session) const { return At(session.instance); }
 
   // Returns null if no function has the name.
-  FunctionInstance* Find(const std::string& function);
+  RegisteredFunction* FindFunction(const std::string& name);
+  // Returns null if no instance has the full name.
+  FunctionInstance* Find(const std::string& full_name);
+  // Returns null if no instance has the token. `token` must not be empty.
+  FunctionInstance* FindByToken(const std::string& token);
+
+  const std::map<std::string, RegisteredFunction>& functions() const { return functions_; }
 
   // The id of any shard must be known.
   Shard ShardOf(InstanceId shard);
@@ -38,6 +48,7 @@ class InstanceTable {
   auto end() const { return instances_.end(); }
 
  private:
+  std::map<std::string, RegisteredFunction> functions_;  // by name
   std::map<InstanceId, FunctionInstance> instances_;
   std::map<InstanceId, InstanceId> leads_;  // by shard
 };

@@ -26,11 +26,6 @@ class AdminServerTest : public ::testing::Test {
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     folder_ = name;
     config_.admin_socket = name + "/admin.sock";
-    FunctionConfig& digits = config_.functions["digits"];
-    digits.name = "digits";
-    digits.upstream = "127.0.0.1:9001";
-    digits.memory_limit = kGiB;
-    digits.deadline = std::chrono::milliseconds(80);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
@@ -138,9 +133,15 @@ TEST_F(AdminServerTest, MemoryIsByGpuAndFunction) {
   EXPECT_EQ(memory->gpus(0).functions(0).memory().cached_bytes(), 10u);
 }
 
-TEST_F(AdminServerTest, FunctionsCarryTheirConfiguration) {
+TEST_F(AdminServerTest, FunctionsAreTheSnapshots) {
   FunctionSnapshot& digits = node_.functions.emplace_back();
   digits.name = "digits";
+  digits.memory_limit = kGiB;
+  digits.upstream = "127.0.0.1:9001";
+  InstanceSnapshot& a = digits.instances.emplace_back();
+  a.name = "a";
+  a.health = "down";
+  a.requests = 4;
   digits.state = "running";
   digits.resident_gpus = {0, 1};
   digits.requests = 5;
@@ -159,6 +160,10 @@ TEST_F(AdminServerTest, FunctionsCarryTheirConfiguration) {
   EXPECT_EQ(function.in_time(), 7u);
   EXPECT_FALSE(function.has_required_count());
   EXPECT_EQ(function.upstream(), "127.0.0.1:9001");
+  ASSERT_EQ(function.instances_size(), 1);
+  EXPECT_EQ(function.instances(0).name(), "a");
+  EXPECT_EQ(function.instances(0).health(), "down");
+  EXPECT_EQ(function.instances(0).requests(), 4u);
 }
 
 TEST_F(AdminServerTest, AdministratorsRequestsArriveAndAreAnswered) {

@@ -89,6 +89,30 @@ functions:
   EXPECT_EQ(digits.tenant, "mail");
 }
 
+TEST(ConfigLoaderTest, AFunctionMayHaveSeveralInstances) {
+  const auto config = ParseConfig(R"(version: v1
+functions:
+  - name: digits
+    memory_limit: 1GiB
+    instances:
+      - {name: b, token_file: tokens/b, upstream: 127.0.0.1:9002}
+      - {name: a, token_file: tokens/a}
+  - {name: encoder, memory_limit: 1GiB, token_file: e, upstream: 127.0.0.1:9003}
+)",
+                                  "/etc/torpor/config.yaml");
+  ASSERT_TRUE(config.ok()) << config.status();
+  const FunctionConfig& digits = config->functions.at("digits");
+  const std::vector<InstanceConfig> instances = InstancesOf(digits);
+  ASSERT_EQ(instances.size(), 2u);
+  EXPECT_EQ(instances[0], (InstanceConfig{"a", "", "/etc/torpor/tokens/a"}));
+  EXPECT_EQ(instances[1], (InstanceConfig{"b", "127.0.0.1:9002", "/etc/torpor/tokens/b"}));
+  EXPECT_EQ(FullNameOf(digits, instances[1]), "digits/b");
+  const FunctionConfig& encoder = config->functions.at("encoder");
+  const InstanceConfig only = {"encoder", "127.0.0.1:9003", "/etc/torpor/e"};
+  EXPECT_THAT(InstancesOf(encoder), ElementsAre(only));
+  EXPECT_EQ(FullNameOf(encoder, only), "encoder");
+}
+
 TEST(ConfigLoaderTest, AGroupsSizeIsMeasuredUnlessItIsGiven) {
   const auto group_bytes = [](const std::string& setting) {
     return ParseConfig("version: v1\n" + setting, "config.yaml")->device.swap_group_bytes;
@@ -246,16 +270,40 @@ const BadFile kBadFiles[] = {
     {"FunctionTwice",
      "version: v1\nfunctions:\n  - {name: a, memory_limit: 1GiB, token_file: t}\n"
      "  - {name: a, memory_limit: 1GiB, token_file: t}\n",
-     "/etc/torpor/config.yaml:4: a function a stands above already; give each its own name"},
+     "/etc/torpor/config.yaml:4: another function a stands above already; give each its own name"},
     {"FunctionSetting",
      "version: v1\nfunctions:\n  - {name: a, memory_limit: 1GiB, tokenfile: t}\n",
      "/etc/torpor/config.yaml:3: tokenfile: no such setting; did you mean token_file?"},
+    {"InstanceSetting",
+     "version: v1\nfunctions:\n  - name: a\n    memory_limit: 1GiB\n    instances:\n"
+     "      - {name: x, token_file: t, upstrem: 'h:1'}\n",
+     "/etc/torpor/config.yaml:6: upstrem: no such setting; did you mean upstream?"},
+    {"InstanceTwice",
+     "version: v1\nfunctions:\n  - name: a\n    memory_limit: 1GiB\n    instances:\n"
+     "      - {name: x, token_file: t}\n      - {name: x, token_file: u}\n",
+     "/etc/torpor/config.yaml:7: another instance x stands above already; give each its own name"},
+    {"InstanceWithoutToken",
+     "version: v1\nfunctions:\n  - name: a\n    memory_limit: 1GiB\n    instances: [{name: x}]\n",
+     "/etc/torpor/config.yaml:5: token_file is missing; every instance needs one"},
+    {"InstancesAndAToken",
+     "version: v1\nfunctions:\n  - name: a\n    memory_limit: 1GiB\n    token_file: t\n"
+     "    instances: [{name: x, token_file: u}]\n",
+     "/etc/torpor/config.yaml:3: instances have a token_file and an upstream each; drop the "
+     "function's own"},
+    {"AnonymousInstances",
+     "version: v1\nanonymous_function: a\nfunctions:\n  - name: a\n    memory_limit: 1GiB\n"
+     "    instances: [{name: x, token_file: u}]\n",
+     "/etc/torpor/config.yaml:4: instances are told apart by tokens, which the anonymous_function "
+     "has not; drop instances, or name another anonymous_function"},
+    {"InstancesNoList",
+     "version: v1\nfunctions:\n  - name: a\n    memory_limit: 1GiB\n    instances: x\n",
+     "/etc/torpor/config.yaml:5: instances: expected a list; begin each instance with `- name:`"},
     {"TenantUnknown",
      "version: v1\ntenants:\n  - name: mail\nfunctions:\n"
      "  - {name: a, memory_limit: 1GiB, token_file: t, tenant: male}\n",
      "/etc/torpor/config.yaml:5: tenant: there is no tenant male; add it under tenants"},
     {"TenantTwice", "version: v1\ntenants:\n  - name: mail\n  - name: mail\n",
-     "/etc/torpor/config.yaml:4: a tenant mail stands above already; give each its own name"},
+     "/etc/torpor/config.yaml:4: another tenant mail stands above already; give each its own name"},
     {"TenantWithoutName", "version: v1\ntenants:\n  - weight: 2\n",
      "/etc/torpor/config.yaml:3: name is missing; every tenant needs one"},
     {"TenantsNoList", "version: v1\ntenants: mail\n",
@@ -394,6 +442,7 @@ TEST(DocumentationTest, DefaultsAreAsTheHelpSays) {
   ExpectTextsAreRead(NodeSettings());
   ExpectTextsAreRead(TenantSettings());
   ExpectTextsAreRead(FunctionSettings());
+  ExpectTextsAreRead(InstanceSettings());
 }
 
 TEST(DocumentationTest, ExecutorsKnowTheSettingsOfTheirGpu) {
@@ -413,6 +462,8 @@ TEST(DocumentationTest, EverySettingIsExplained) {
   for (const auto& setting : NodeSettings()) expect_row(setting);
   for (const auto& setting : TenantSettings()) expect_row(setting);
   for (const auto& setting : FunctionSettings()) expect_row(setting);
+  for (const auto& setting : InstanceSettings()) expect_row(setting);
+  EXPECT_THAT(text, HasSubstr("| `instances` | "));
 }
 
 }  // namespace

@@ -16,14 +16,13 @@ ControllerHarness::ControllerHarness(int gpus, AddressMode address_mode,
     FunctionConfig function;
     function.name = name;
     function.memory_limit = 48 * kMiB;
+    function.upstream = "127.0.0.1:9001";
     options.config.functions[name] = function;
-    options.tokens[name] = absl::StrCat("token-", name);
   }
   if (gpus > 1) {
     options.config.functions["pair"] = options.config.functions["a"];
     options.config.functions["pair"].name = "pair";
     options.config.functions["pair"].gpus = 2;
-    options.tokens["pair"] = "token-pair";
   }
   options.config.functions["c"].max_in_flight = 2;
   options.config.functions["c"].keeps_state = true;
@@ -33,6 +32,12 @@ ControllerHarness::ControllerHarness(int gpus, AddressMode address_mode,
   options.config.is_emulated = true;
   options.config.drain_timeout = std::chrono::hours(1);
   if (configure) configure(options.config);
+  for (const auto& [name, function] : options.config.functions) {
+    for (const InstanceConfig& instance : InstancesOf(function)) {
+      const std::string full_name = FullNameOf(function, instance);
+      options.tokens[full_name] = absl::StrCat("token-", full_name);
+    }
+  }
   event_log_ = scheduler::Encode(EventLogHeaderOf(options.config)) + '\n';
   options.record = [this](TimePoint when, const scheduler::Event& event,
                           const scheduler::Actions& decided) {

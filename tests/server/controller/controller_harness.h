@@ -16,7 +16,8 @@
 
 namespace torpor::server {
 
-// A controller with functions a, b, c (tokens "token-a", ...; c keeps state) and, where there are
+// A controller with functions a, b, c (tokens "token-a", "token-a/x" of an instance x, ...; c keeps
+// state) and, where there are
 // several GPUs, pair, which uses two at a time; on fake GPUs of 64 MiB that reach each other, two
 // behind each PCIe switch; everything on the test's thread. Executors answer what they are told
 // unless `answers` says otherwise.

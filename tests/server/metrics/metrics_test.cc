@@ -97,6 +97,32 @@ TEST_F(MetricsTest, TheSchedulersViewIsExported) {
   }
 }
 
+TEST_F(MetricsTest, InstancesHaveSeriesWhereThereAreSeveral) {
+  node_.gpus.emplace_back().gpu = 1;
+  FunctionSnapshot& digits = node_.functions.emplace_back();
+  digits.name = "digits";
+  EXPECT_THAT(Text(), Not(HasSubstr("instance=")));
+  InstanceSnapshot& a = digits.instances.emplace_back();
+  a.name = "a";
+  a.health = "serving";
+  a.requests = 3;
+  a.resident_gpus = {1};
+  a.gpu_seconds = 0.5;
+  digits.instances.emplace_back().name = "b";
+  digits.instances.back().health = "down";
+  const std::string text = Text();
+  for (const char* line : {
+           "torpor_instance_serving{function=\"digits\",instance=\"a\"} 1",
+           "torpor_instance_serving{function=\"digits\",instance=\"b\"} 0",
+           "torpor_instance_requests_total{function=\"digits\",instance=\"a\"} 3",
+           "torpor_instance_gpu_seconds_total{function=\"digits\",instance=\"a\"} 0.5",
+           "torpor_instance_resident{function=\"digits\",gpu=\"1\",instance=\"a\"} 1",
+           "torpor_instance_resident{function=\"digits\",gpu=\"1\",instance=\"b\"} 0",
+       }) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
 TEST_F(MetricsTest, StrangersNamesNeverBecomeLabels) {
   RequestRecord request;
   request.function = "stranger";

@@ -92,6 +92,10 @@ TEST_F(NodeTest, ServesAndDrainsAndLeavesNothingBehind) {
   auto router = Router::Start(config_, {.broker = &node_->broker(),
                                         .metrics = &metrics,
                                         .is_ready = [this] { return node_->Ready(); },
+                                        .serving_upstreams =
+                                            [this](const std::string& function) {
+                                              return node_->ServingUpstreams(function);
+                                            },
                                         .snapshot = [this] { return node_->Snapshot(); }});
   ASSERT_TRUE(router.ok()) << router.status();
   RawConnection client = RawConnection::To((*router)->http_address());

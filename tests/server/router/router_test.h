@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "server/log/structured_log.h"
 #include "server/router/router.h"
@@ -29,6 +30,10 @@ class RouterTest : public ::testing::Test {
     parts.broker = &broker_;
     parts.metrics = metrics_.get();
     parts.is_ready = [this] { return is_ready_; };
+    broker_.upstream = config_.functions["f"].upstream;
+    parts.serving_upstreams = [this](const std::string&) {
+      return is_serving_ ? std::vector{broker_.upstream} : std::vector<std::string>();
+    };
     parts.snapshot = [this] { return node_; };
     auto router = Router::Start(config_, std::move(parts));
     ASSERT_TRUE(router.ok()) << router.status();
@@ -69,6 +74,7 @@ class RouterTest : public ::testing::Test {
   FakeBroker broker_;
   NodeSnapshot node_;
   bool is_ready_ = true;
+  bool is_serving_ = true;
   std::unique_ptr<Metrics> metrics_;
   std::unique_ptr<FakeUpstream> upstream_;
   std::unique_ptr<Router> router_;  // goes first

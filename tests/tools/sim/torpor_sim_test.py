@@ -11,7 +11,7 @@ PROGRAM = sys.argv.pop(1)
 
 
 EVENTS = """\
-torpor-events 3 policy=fifo seed=0 implicit_quantum_for_request=5000000 \
+torpor-events 4 policy=fifo seed=0 implicit_quantum_for_request=5000000 \
 implicit_quantum=100000000 idle_write_back=0 evicts=1 swaps_from_peers=1 \
 too_late=serve max_waiting=0
 5 < time_passed

@@ -29,8 +29,28 @@ TEST(InstanceTable, FindsTheShardOfASession) {
   ClientSession session;
   session.instance = InstanceId{2};
   session.device_index = 1;
-  EXPECT_EQ(instances.Of(session).config.name, "pair");
+  EXPECT_EQ(instances.Of(session).config().name, "pair");
   EXPECT_EQ(instances.ShardOf(session), instances.At(InstanceId{2}).shards[1]);
+}
+
+TEST(InstanceTable, AFunctionHasItsInstancesByNameAndToken) {
+  std::map<std::string, FunctionConfig> functions = Functions();
+  functions["a"].instances["y"] = {"y", "127.0.0.1:2", ""};
+  functions["a"].instances["x"] = {"x", "127.0.0.1:1", ""};
+  InstanceTable instances(functions, {{"a/x", "token-x"}, {"a/y", "token-y"}, {"pair", "token"}});
+  const RegisteredFunction& a = *instances.FindFunction("a");
+  const RegisteredFunction& pair = *instances.FindFunction("pair");
+  EXPECT_TRUE(a.has_several_instances());
+  EXPECT_FALSE(pair.has_several_instances());
+  EXPECT_EQ(a.id, scheduler::FunctionId{1});
+  EXPECT_EQ(pair.id, scheduler::FunctionId{2});
+  EXPECT_EQ(a.instances, (std::vector<InstanceId>{InstanceId{1}, InstanceId{2}}));
+  EXPECT_EQ(instances.Find("a"), nullptr) << "it is not one of them";
+  ASSERT_NE(instances.Find("a/y"), nullptr);
+  EXPECT_EQ(instances.Find("a/y")->upstream, "127.0.0.1:2");
+  EXPECT_EQ(instances.FindByToken("token-x"), instances.Find("a/x"));
+  EXPECT_EQ(instances.FindByToken("token"), instances.Find("pair"));
+  EXPECT_EQ(instances.FindByToken("other"), nullptr);
 }
 
 TEST(InstanceTable, KnowsNoOtherFunctions) {
