@@ -120,6 +120,19 @@ std::string WhatIsWrong(const SchedulerOptions& options) {
        {options.implicit_quantum_for_request, options.implicit_quantum, options.idle_write_back}) {
     if (!IsDuration(duration)) return "an option is no duration";
   }
+  const PolicyConstants& constants = options.constants;
+  if (!(constants.alpha_start >= 0 && constants.alpha_start <= 1)) {
+    return "alpha_start is not from 0 to 1";
+  }
+  if (!(constants.heavy_ratio >= 1 && constants.heavy_ratio <= kMaxHeavyRatio)) {
+    return "heavy_ratio is not from 1 to a thousand";
+  }
+  const bool is_period =
+      kMinAlphaPeriod <= constants.alpha_period && IsDuration(constants.alpha_period);
+  if (!is_period) return "alpha_period is too short or too long";
+  const bool is_window =
+      kMinOutcomeWindow <= constants.outcome_window && IsDuration(constants.outcome_window);
+  if (!is_window) return "outcome_window is too short or too long";
   return {};
 }
 

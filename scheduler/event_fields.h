@@ -112,6 +112,10 @@ void VisitFields(Self& options, const Visit& visit) {
   visit("swaps_from_peers", options.swaps_from_peers);
   visit("too_late", options.too_late);
   visit("max_waiting", options.max_waiting);
+  visit("alpha_start", options.constants.alpha_start);
+  visit("alpha_period", options.constants.alpha_period);
+  visit("heavy_ratio", options.constants.heavy_ratio);
+  visit("outcome_window", options.constants.outcome_window);
 }
 
 template <Of<ExecutorUp> Self, typename Visit>

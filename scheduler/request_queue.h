@@ -57,7 +57,7 @@ class RequestQueue {
 
   // Counts an explicit request that is over.
   void Count(const Request& request, bool in_time);
-  // Drops outcomes older than kOutcomeWindow.
+  // Drops outcomes older than the window.
   void ForgetOutcomes();
 
   // As QueuePolicy::First.

@@ -22,7 +22,18 @@ Scheduler::Scheduler(Policies policies, SchedulerOptions options)
       leases_(node_, *policies_.queue, queue_, images_, keep_alives_,
               {.implicit_quantum_for_request = options_.implicit_quantum_for_request,
                .implicit_quantum = options_.implicit_quantum},
-              outbox_) {}
+              outbox_) {
+  node_.heavy_ratio = options_.constants.heavy_ratio;
+}
+
+FunctionState& Scheduler::FunctionFor(FunctionId id) {
+  const auto [function, is_new] = node_.functions.try_emplace(id);
+  if (is_new) {
+    function->second.id = id;
+    function->second.recent = RecentOutcomes(options_.constants.outcome_window);
+  }
+  return function->second;
+}
 
 Actions Scheduler::OnEvent(const Event& event, TimePoint now) {
   outbox_.Begin(now);
@@ -76,8 +87,7 @@ void Scheduler::Handle(const TenantSet& event) {
 }
 
 void Scheduler::Handle(const FunctionSet& event) {
-  FunctionState& function = node_.functions[event.function];
-  function.id = event.function;
+  FunctionState& function = FunctionFor(event.function);
   queue_.Change(function, [&] {
     if (function.objective != event.objective) function.recent.Clear();
     function.tenant = event.tenant;
@@ -104,8 +114,7 @@ void Scheduler::Handle(const InstanceAdded& event) {
     secondary.function = lead.function;
     secondary.lead = event.instance;
   }
-  FunctionState& function = node_.functions[lead.function];
-  function.id = lead.function;
+  FunctionState& function = FunctionFor(lead.function);
   function.instances.push_back(lead.id);
 }
 

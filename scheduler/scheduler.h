@@ -15,6 +15,7 @@
 #include "scheduler/load_requests.h"
 #include "scheduler/outbox.h"
 #include "scheduler/policies.h"
+#include "scheduler/policy_constants.h"
 #include "scheduler/request_queue.h"
 
 namespace torpor::scheduler {
@@ -32,6 +33,7 @@ struct SchedulerOptions {
   bool swaps_from_peers = true;
   TooLate too_late = TooLate::kServe;
   std::size_t max_waiting = 0;  // more explicit requests are refused; 0: any number
+  PolicyConstants constants{};  // of the policies, too
 };
 
 // Decides which request runs on which GPU, what is evicted and what waits. A deterministic state
@@ -105,6 +107,8 @@ class Scheduler {
 
   void OnSwappedIn(Instance& shard, GpuIndex gpu);
   void OnSwapInFailed(Instance& shard, GpuIndex gpu);
+  // Returns the function's state, made if the function is new.
+  FunctionState& FunctionFor(FunctionId id);
   // The instance named in the event, or the function's instance for the request.
   Instance& InstanceFor(const RequestArrived& event);
   Request RequestOf(const RequestArrived& event, const Instance& instance);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "scheduler/policy_constants.h"
 #include "server/settings/device_settings.h"
 #include "server/settings/log_settings.h"
 #include "server/settings/node_addresses.h"
@@ -106,6 +107,7 @@ struct SchedulingConfig {
   bool keep_replicas = true;    // an image that another GPU fetches stays where it was, too
   // A GPU idle for so long writes changes back to host memory; 0: only when images leave.
   Duration idle_write_back{std::chrono::seconds(1)};
+  scheduler::PolicyConstants constants;
   std::string event_log;             // file of the scheduler's events and decisions; empty: none
   Bytes event_log_bytes = 1 * kGiB;  // the event log ends at this size
 

@@ -42,9 +42,9 @@ const Settings<AddressConfig>& AddressSettings() {
   return table;
 }
 
-const Settings<SchedulingConfig>& SchedulingSettings() {
+Settings<SchedulingConfig> MakeSchedulingSettings() {
   using Target = SchedulingConfig;
-  static const Settings<Target> table = {
+  Settings<Target> table = {
       MakeSetting("policy", PolicyKind(), &Target::policy,
                   "Scheduling policy: who runs next, where, and what is evicted"),
       MakeSetting("max_waiting", LimitKind(), &Target::max_waiting,
@@ -64,6 +64,12 @@ const Settings<SchedulingConfig>& SchedulingSettings() {
       MakeSetting("event_log_bytes", SizeKind{.min = kMiB}, &Target::event_log_bytes,
                   "Size at which the event log ends"),
   };
+  AddSettingsOf(table, &Target::constants, PolicySettings());
+  return table;
+}
+
+const Settings<SchedulingConfig>& SchedulingSettings() {
+  static const Settings<SchedulingConfig> table = MakeSchedulingSettings();
   return table;
 }
 
@@ -136,6 +142,22 @@ constexpr std::string_view kChangeable[] = {"deadline", "percentile", "priority"
 
 const Settings<Config>& NodeSettings() {
   static const Settings<Config> table = MakeNodeSettings();
+  return table;
+}
+
+const Settings<scheduler::PolicyConstants>& PolicySettings() {
+  using Target = scheduler::PolicyConstants;
+  static const Settings<Target> table = {
+      MakeSetting("alpha_start", RealKind{.min = 0, .max = 1}, &Target::alpha_start,
+                  "Share of the required requests whose functions go first, at the start"),
+      MakeSetting("alpha_period", DurationKind{.min = scheduler::kMinAlphaPeriod},
+                  &Target::alpha_period, "Time after which that share adapts"),
+      MakeSetting("heavy_ratio", RealKind{.min = 1, .max = scheduler::kMaxHeavyRatio},
+                  &Target::heavy_ratio,
+                  "A function is heavy if a swap-in makes its run so many times as long"),
+      MakeSetting("outcome_window", DurationKind{.min = scheduler::kMinOutcomeWindow},
+                  &Target::outcome_window, "How long the outcome of a request counts"),
+  };
   return table;
 }
 

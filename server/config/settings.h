@@ -18,6 +18,8 @@ const Settings<Config>& NodeSettings();
 const Settings<TenantConfig>& TenantSettings();
 const Settings<FunctionConfig>& FunctionSettings();
 const Settings<InstanceConfig>& InstanceSettings();
+// Part of Config's.
+const Settings<scheduler::PolicyConstants>& PolicySettings();
 
 // Keys of a function that may change while torpord runs: its objective and other keys of which
 // only the scheduler has a copy.

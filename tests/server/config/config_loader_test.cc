@@ -113,6 +113,18 @@ functions:
   EXPECT_EQ(FullNameOf(encoder, only), "encoder");
 }
 
+TEST(ConfigLoaderTest, ThePoliciesConstantsAreSettings) {
+  const auto config = ParseConfig(
+      "version: v1\nalpha_start: 0.25\nalpha_period: 10s\nheavy_ratio: 2\noutcome_window: 5m\n",
+      "config.yaml");
+  ASSERT_TRUE(config.ok()) << config.status();
+  const scheduler::PolicyConstants expected = {.alpha_start = 0.25,
+                                               .alpha_period = std::chrono::seconds(10),
+                                               .heavy_ratio = 2,
+                                               .outcome_window = std::chrono::minutes(5)};
+  EXPECT_EQ(config->scheduling.constants, expected);
+}
+
 TEST(ConfigLoaderTest, AGroupsSizeIsMeasuredUnlessItIsGiven) {
   const auto group_bytes = [](const std::string& setting) {
     return ParseConfig("version: v1\n" + setting, "config.yaml")->device.swap_group_bytes;
@@ -253,6 +265,15 @@ const BadFile kBadFiles[] = {
      "version: v1\nfunctions:\n  - {name: a, memory_limit: 1GiB, percentile: 0.99999}\n",
      "/etc/torpor/config.yaml:3: percentile: \"0.99999\" is above 0.9999: one late request would "
      "weigh more than ten thousand in time; write at most 0.9999"},
+    {"AlphaStart", "version: v1\nalpha_start: 1.5\n",
+     "/etc/torpor/config.yaml:2: alpha_start: \"1.5\" is not a number from 0 to 1; write one, for "
+     "example 0"},
+    {"HeavyRatio", "version: v1\nheavy_ratio: much\n",
+     "/etc/torpor/config.yaml:2: heavy_ratio: \"much\" is not a number from 1 to 1000; write one, "
+     "for "
+     "example 1"},
+    {"OutcomeWindow", "version: v1\noutcome_window: 10ms\n",
+     "/etc/torpor/config.yaml:2: outcome_window: 10ms is too short; use at least 1s"},
     {"MapForAScalar", "version: v1\nlog_level: {a: b}\n",
      "/etc/torpor/config.yaml:2: log_level: expected one value (trace|debug|info|warn|error|off)"},
     {"FunctionsNoList", "version: v1\nfunctions:\n  digits: {}\n",
