@@ -20,7 +20,8 @@ bool IsTime(TimePoint time) { return TimePoint() <= time && time <= kLast; }
 // Names the unknown or impossible part of an event.
 class Objection {
  public:
-  Objection(const NodeState& node, TimePoint when) : node_(node), when_(when) {}
+  Objection(const Scheduler& scheduler, TimePoint when)
+      : scheduler_(scheduler), node_(scheduler.node()), when_(when) {}
 
   std::string operator()(const ExecutorUp& event) const {
     if (event.gpu.value < 0) return "the GPU's index is below 0";
@@ -62,6 +63,16 @@ class Objection {
     return {};
   }
   std::string operator()(const HealthChanged& event) const { return OfInstance(event.instance); }
+  std::string operator()(const InstanceRemoved& event) const {
+    const std::string unknown = OfInstance(event.instance);
+    if (!unknown.empty()) return unknown;
+    return scheduler_.MayRemove(event.instance) ? "" : "the instance is in use";
+  }
+  std::string operator()(const FunctionRemoved& event) const {
+    const auto function = node_.functions.find(event.function);
+    if (function == node_.functions.end()) return "there is no such function";
+    return function->second.instances.empty() ? "" : "the function has instances";
+  }
   std::string operator()(const RequestArrived& event) const {
     if (!event.request) return "the request has no name";
     if (!MayArrive(event)) return "the request is there already";
@@ -109,6 +120,7 @@ class Objection {
     return instance->second.lead == id ? "" : "the instance is a secondary shard";
   }
 
+  const Scheduler& scheduler_;
   const NodeState& node_;
   const TimePoint when_;
 };
@@ -136,9 +148,9 @@ std::string WhatIsWrong(const SchedulerOptions& options) {
   return {};
 }
 
-std::string WhatIsWrong(const Event& event, TimePoint when, const NodeState& node) {
+std::string WhatIsWrong(const Event& event, TimePoint when, const Scheduler& scheduler) {
   if (!IsTime(when)) return "the time is below 0 or above nine years";
-  return std::visit(Objection(node, when), event);
+  return std::visit(Objection(scheduler, when), event);
 }
 
 }  // namespace torpor::scheduler

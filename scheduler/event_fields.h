@@ -27,6 +27,10 @@ inline constexpr std::string_view kNameOf<InstanceAdded> = "instance_added";
 template <>
 inline constexpr std::string_view kNameOf<HealthChanged> = "health_changed";
 template <>
+inline constexpr std::string_view kNameOf<InstanceRemoved> = "instance_removed";
+template <>
+inline constexpr std::string_view kNameOf<FunctionRemoved> = "function_removed";
+template <>
 inline constexpr std::string_view kNameOf<RequestArrived> = "request_arrived";
 template <>
 inline constexpr std::string_view kNameOf<RequestGone> = "request_gone";
@@ -77,7 +81,8 @@ inline constexpr std::string_view kNameOf<RefuseLoad> = "refuse_load";
 template <typename Enum>
 inline constexpr std::array<std::string_view, 0> kWordsOf = {};
 template <>
-inline constexpr std::array<std::string_view, 3> kWordsOf<Health> = {"serving", "unproven", "down"};
+inline constexpr std::array<std::string_view, 4> kWordsOf<Health> = {"serving", "unproven", "down",
+                                                                     "leaving"};
 template <>
 inline constexpr std::array<std::string_view, 4> kWordsOf<SwapOutReason> = {
     "memory_full", "move", "requested", "keep_alive_over"};
@@ -157,6 +162,14 @@ template <Of<HealthChanged> Self, typename Visit>
 void VisitFields(Self& event, const Visit& visit) {
   visit("instance", event.instance);
   visit("health", event.health);
+}
+template <Of<InstanceRemoved> Self, typename Visit>
+void VisitFields(Self& event, const Visit& visit) {
+  visit("instance", event.instance);
+}
+template <Of<FunctionRemoved> Self, typename Visit>
+void VisitFields(Self& event, const Visit& visit) {
+  visit("function", event.function);
 }
 template <Of<RequestArrived> Self, typename Visit>
 void VisitFields(Self& event, const Visit& visit) {

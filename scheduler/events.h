@@ -95,6 +95,7 @@ enum class Health {
   kServing,   // has a session that can serve
   kUnproven,  // has no session, and may never have one
   kDown,      // its server takes no requests
+  kLeaving,   // is to be removed
 };
 
 // An instance's health, which is kServing at first, has changed. Requests for any instance of the
@@ -102,6 +103,17 @@ enum class Health {
 struct HealthChanged {
   InstanceId instance;
   Health health = Health::kServing;
+};
+
+// Removes an instance: without requests, a lease, growths, or images on their way
+// (Scheduler::MayRemove).
+struct InstanceRemoved {
+  InstanceId instance;
+};
+
+// Removes a function without instances, and all that was learned of it.
+struct FunctionRemoved {
+  FunctionId function;
 };
 
 // A request for an instance, or for any instance of `function` if `instance` is invalid. Implicit:
@@ -205,10 +217,11 @@ struct PinChanged {
 // The time of the last WakeUp has come.
 struct TimePassed {};
 
-using Event = std::variant<ExecutorUp, ExecutorDown, TenantSet, FunctionSet, InstanceAdded,
-                           HealthChanged, RequestArrived, RequestGone, SwapInDone, ImageArrived,
-                           SwapOutDone, WriteBackDone, LeaseEnded, GrowthWanted, ImageShrunk,
-                           LoadWanted, EvictionWanted, PinChanged, TimePassed>;
+using Event =
+    std::variant<ExecutorUp, ExecutorDown, TenantSet, FunctionSet, InstanceAdded, HealthChanged,
+                 InstanceRemoved, FunctionRemoved, RequestArrived, RequestGone, SwapInDone,
+                 ImageArrived, SwapOutDone, WriteBackDone, LeaseEnded, GrowthWanted, ImageShrunk,
+                 LoadWanted, EvictionWanted, PinChanged, TimePassed>;
 
 // --- Actions, to be carried out in their order --------------------------------------------------
 

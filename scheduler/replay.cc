@@ -51,7 +51,7 @@ class Replayer {
     const auto& [when, event] = *logged.value;
     if (when < last_) return Fail("the time goes back");
     last_ = when;
-    const std::string wrong = WhatIsWrong(event, when, scheduler_->node());
+    const std::string wrong = WhatIsWrong(event, when, *scheduler_);
     if (!wrong.empty()) return Fail(wrong);
     ++outcome_.events;
     for (const Action& action : scheduler_->OnEvent(event, when)) {

@@ -1,6 +1,7 @@
 #include "scheduler/request_queue.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 namespace torpor::scheduler {
@@ -146,6 +147,13 @@ void RequestQueue::Rebalance(const FunctionState& function) {
   for (const InstanceId id : function.instances) {
     Instance& instance = node_.instances.at(id);
     if (instance.tenancy.is_idle() && instance.waiting.empty()) TakeFromSibling(instance);
+  }
+}
+
+void RequestQueue::Forget(const FunctionState& function) {
+  policy_.Forget(function);
+  for (auto end = outcome_ends_.begin(); end != outcome_ends_.end();) {
+    end = end->second == function.id ? outcome_ends_.erase(end) : std::next(end);
   }
 }
 

@@ -55,6 +55,9 @@ class RequestQueue {
   // Calls `change` while no instance of the function is in the queue.
   void Change(FunctionState& function, const std::function<void()>& change);
 
+  // Drops what is kept of a function without instances.
+  void Forget(const FunctionState& function);
+
   // Counts an explicit request that is over.
   void Count(const Request& request, bool in_time);
   // Drops outcomes older than the window.

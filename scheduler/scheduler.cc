@@ -124,6 +124,44 @@ void Scheduler::Handle(const HealthChanged& event) {
   queue_.Rebalance(node_.FunctionOf(lead));
 }
 
+bool Scheduler::MayRemove(InstanceId id) const {
+  const Instance& lead = node_.instances.at(id);
+  if (!lead.tenancy.is_idle() || !lead.waiting.empty()) return false;
+  bool is_quiet = true;
+  node_.ForEachShard(lead, [&](const Instance& shard) {
+    is_quiet = is_quiet && !growths_.HasFor(shard.id) &&
+               std::all_of(shard.image.copies.begin(), shard.image.copies.end(), [](const auto& c) {
+                 return c.second.state == Copy::State::kPresent && !c.second.is_saving;
+               });
+  });
+  // Lost requests neither wait nor run.
+  return is_quiet && std::none_of(node_.requests.begin(), node_.requests.end(),
+                                  [id](const auto& r) { return r.second.instance == id; });
+}
+
+void Scheduler::Handle(const InstanceRemoved& event) {
+  const Instance& lead = node_.instances.at(event.instance);
+  std::vector<InstanceId> shards = lead.secondary_shards;
+  shards.push_back(lead.id);
+  loads_.Forget(lead);
+  keep_alives_.Forget(lead);
+  choosing_.erase(lead.id);
+  queue_.cold().erase(lead.id);
+  std::erase(node_.functions.at(lead.function).instances, lead.id);
+  for (const InstanceId id : shards) {
+    while (!node_.instances.at(id).image.copies.empty()) {
+      Instance& shard = node_.instances.at(id);
+      images_.Drop(shard, shard.image.copies.begin()->first);
+    }
+  }
+  for (const InstanceId id : shards) node_.instances.erase(id);
+}
+
+void Scheduler::Handle(const FunctionRemoved& event) {
+  queue_.Forget(node_.functions.at(event.function));
+  node_.functions.erase(event.function);
+}
+
 void Scheduler::Handle(const RequestArrived& event) {
   Instance& instance = InstanceFor(event);
   const Request request = RequestOf(event, instance);

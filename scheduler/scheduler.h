@@ -72,6 +72,9 @@ class Scheduler {
   // Explicit requests that wait for a GPU.
   std::size_t waiting() const { return queue_.waiting(); }
 
+  // Whether InstanceRemoved may come for the instance. O(n) in requests.
+  bool MayRemove(InstanceId lead) const;
+
   // Whether a load of the shard's image is open, and the image not sent for.
   bool IsLoadWanted(InstanceId shard) const { return loads_.IsWanted(node_.instances.at(shard)); }
 
@@ -91,6 +94,8 @@ class Scheduler {
   void Handle(const FunctionSet& event);
   void Handle(const InstanceAdded& event);
   void Handle(const HealthChanged& event);
+  void Handle(const InstanceRemoved& event);
+  void Handle(const FunctionRemoved& event);
   void Handle(const RequestArrived& event);
   void Handle(const RequestGone& event);
   void Handle(const SwapInDone& event);

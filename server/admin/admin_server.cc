@@ -168,6 +168,33 @@ void Fill(const RequestTrace& trace, v1::Explanation& explanation) {
   if (trace.granted && trace.gpu) Fill(trace, trace.placement, explanation);
 }
 
+// Reads an addition or a change of settings.
+template <typename Request>
+ConfigRequest ToConfigRequest(ConfigRequest::Kind kind, const Request& request) {
+  ConfigRequest read{.kind = kind, .function = request.function()};
+  for (const v1::Setting& setting : request.settings()) {
+    read.settings.emplace_back(setting.name(), setting.value());
+  }
+  return read;
+}
+
+ConfigRequest ToConfigRequest(const v1::ConfigureRequest& request) {
+  using Kind = ConfigRequest::Kind;
+  if (request.has_add()) return ToConfigRequest(Kind::kAdd, request.add());
+  if (request.has_apply()) {
+    const v1::ApplyText& apply = request.apply();
+    return {.kind = Kind::kApply,
+            .text = apply.text(),
+            .file_name = apply.file_name(),
+            .prune = apply.prune(),
+            .is_trial = apply.is_trial()};
+  }
+  if (request.has_remove()) {
+    return {.kind = Kind::kRemove, .function = request.remove().function()};
+  }
+  return ToConfigRequest(Kind::kSet, request.set());
+}
+
 class AdminService final : public v1::Admin::Service {
  public:
   explicit AdminService(AdminServer::Sources sources) : sources_(std::move(sources)) {}
@@ -241,13 +268,13 @@ class AdminService final : public v1::Admin::Service {
     return Administer({.kind = AdminRequest::Kind::kCheckpoint, .function = request->function()});
   }
 
-  grpc::Status SetFunction(grpc::ServerContext*, const v1::SetFunctionRequest* request,
-                           v1::SetFunctionResponse*) override {
-    std::vector<SettingText> changes;
-    for (const v1::Setting& setting : request->settings()) {
-      changes.emplace_back(setting.name(), setting.value());
-    }
-    return ToGrpc(sources_.change(request->function(), changes));
+  grpc::Status Configure(grpc::ServerContext*, const v1::ConfigureRequest* request,
+                         v1::ConfigureResponse* response) override {
+    const absl::StatusOr<std::vector<std::string>> changes =
+        sources_.configure(ToConfigRequest(*request));
+    if (!changes.ok()) return ToGrpc(changes.status());
+    for (const std::string& line : *changes) response->add_changes(line);
+    return grpc::Status::OK;
   }
 
   grpc::Status Explain(grpc::ServerContext*, const v1::ExplainRequest* request,

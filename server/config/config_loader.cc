@@ -365,6 +365,39 @@ absl::StatusOr<Config> ParseConfig(const std::string& yaml,
   return config;
 }
 
+absl::StatusOr<Config> ParseOver(const std::string& yaml, const std::filesystem::path& file_name,
+                                 const Config& base, bool prune) {
+  Config read;
+  Findings findings;
+  const NamePlaces places = ReadYaml(yaml, file_name, read, findings);
+  for (const Setting<Config>& setting : NodeSettings()) {
+    if (setting.text(read) == setting.text(Config())) continue;
+    findings.Add(
+        file_name.string(),
+        fmt::format("{}: a setting of the node, which belongs in torpord's own file and is "
+                    "applied by a restart; drop it",
+                    setting.key));
+  }
+  TORPOR_RETURN_IF_ERROR(findings.status());
+  Config config = base;
+  if (prune) {
+    config.functions.clear();
+    config.tenants.clear();
+  }
+  for (const auto& [name, function] : read.functions) config.functions[name] = function;
+  for (const auto& [name, tenant] : read.tenants) config.tenants[name] = tenant;
+  Finish(places, file_name.string(), config, findings);
+  TORPOR_RETURN_IF_ERROR(findings.status());
+  return config;
+}
+
+absl::Status CheckConfig(const Config& config, const std::string& place) {
+  Config checked = config;
+  Findings findings;
+  Finish({}, place, checked, findings);
+  return findings.status();
+}
+
 absl::Status CheckFiles(const Config& config) {
   Findings findings;
   for (const auto& [name, function] : config.functions) {

@@ -9,6 +9,7 @@
 #include "proto/wire/control_messages.h"
 #include "scheduler/events.h"
 #include "server/config/config_kinds.h"
+#include "server/config/setting_values.h"
 #include "server/settings/value_kinds.h"
 
 namespace torpor::server {
@@ -135,9 +136,6 @@ Settings<Config> MakeNodeSettings() {
   return table;
 }
 
-constexpr std::string_view kChangeable[] = {"deadline", "percentile", "priority", "max_waiting",
-                                            "keep_alive"};
-
 }  // namespace
 
 const Settings<Config>& NodeSettings() {
@@ -217,16 +215,18 @@ const Settings<InstanceConfig>& InstanceSettings() {
   return table;
 }
 
-std::span<const std::string_view> ChangeableSettings() { return kChangeable; }
-
-absl::Status ChangeFunction(FunctionConfig& function, std::span<const SettingText> changes) {
+absl::Status SetFunction(FunctionConfig& function, std::span<const SettingText> settings) {
   FunctionConfig changed = function;
-  for (const auto& [key, text] : changes) {
-    if (std::ranges::find(kChangeable, key) == std::ranges::end(kChangeable)) {
-      return absl::InvalidArgumentError(fmt::format(
-          "{} cannot be changed while torpord runs; {} can", key, fmt::join(kChangeable, ", ")));
-    }
+  for (const auto& [key, text] : settings) {
     const Setting<FunctionConfig>* const setting = FindSetting(FunctionSettings(), key);
+    if (setting == nullptr) {
+      std::vector<std::string_view> known;
+      for (const auto& one : FunctionSettings()) known.push_back(one.key);
+      const std::string_view nearest = NearestName(key, known);
+      return absl::InvalidArgumentError(
+          nearest.empty() ? fmt::format("{}: no such setting; see docs/configuration.md", key)
+                          : fmt::format("{}: no such setting; did you mean {}?", key, nearest));
+    }
     if (const absl::Status status = setting->set(changed, text); !status.ok()) {
       return absl::InvalidArgumentError(fmt::format("{}: {}", key, std::string(status.message())));
     }

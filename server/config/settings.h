@@ -21,15 +21,11 @@ const Settings<InstanceConfig>& InstanceSettings();
 // Part of Config's.
 const Settings<scheduler::PolicyConstants>& PolicySettings();
 
-// Keys of a function that may change while torpord runs: its objective and other keys of which
-// only the scheduler has a copy.
-std::span<const std::string_view> ChangeableSettings();
-
 // A key and its text, as in a file.
 using SettingText = std::pair<std::string, std::string>;
 
-// Changes keys of ChangeableSettings. On an error (InvalidArgument), `function` stays as it was.
-absl::Status ChangeFunction(FunctionConfig& function, std::span<const SettingText> changes);
+// Sets keys of FunctionSettings. On an error (InvalidArgument), `function` stays as it was.
+absl::Status SetFunction(FunctionConfig& function, std::span<const SettingText> settings);
 
 // The name of a key in the environment: TORPOR_HTTP_ADDRESS for http_address.
 std::string EnvironmentName(std::string_view key);

@@ -46,6 +46,7 @@ void AdminRequests::StartOn(const FunctionInstance& instance, const AdminRequest
                         "); it is loaded when there is");
   };
   Pending& pending = pending_.emplace_back();
+  pending.instance = instance.id;
   pending.give_up = loop_.Now() + kPatience;
   pending.late = late;
   pending.outcome = BeginAfterRevoked(request, instance.id);
@@ -72,6 +73,19 @@ void AdminRequests::Check() {
     } else {
       pending_.push_back(std::move(request));
     }
+  }
+}
+
+void AdminRequests::Abandon(const FunctionInstance& instance) {
+  std::vector<Pending> abandoned;
+  std::vector<Pending> pending;
+  for (Pending& request : std::exchange(pending_, {})) {
+    (request.instance == instance.id ? abandoned : pending).push_back(std::move(request));
+  }
+  pending_ = std::move(pending);
+  load_refusals_.erase(instance.id);
+  for (const Pending& request : abandoned) {
+    request.done(absl::NotFoundError(absl::StrCat(instance.full_name, " was removed")));
   }
 }
 

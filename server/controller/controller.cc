@@ -66,8 +66,8 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
       loop_(loop),
       telemetry_(telemetry),
       feed_(SetupOf(config_), loop, options.record),
-      tables_(config_, options.gpus, loop, killer, options.tokens),
-      health_(tables_.sessions, feed_, loop),
+      tables_(options.gpus, loop, killer),
+      health_(tables_.instances, tables_.sessions, feed_, loop),
       placements_(tables_.instances, feed_.scheduler(), loop),
       images_(tables_, feed_.scheduler(), feed_, telemetry, loop, [this] { admin_.Check(); }),
       segments_(SegmentOptionsOf(config_)),
@@ -101,6 +101,8 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
                 }),
       losses_(tables_.executors, tables_.instances, tables_.sessions, images_.swaps, images_.peers,
               leases_, implicit_, requests_, feed_),
+      functions_(tables_.instances, tables_.sessions, requests_, closing_, health_, admin_,
+                 feed_.scheduler(), feed_, loop, config_.scheduling.keep_replicas),
       snapshots_(tables_.executors, tables_.instances, tables_.sessions, leases_, requests_,
                  images_.shards, feed_.scheduler(), repository, loop) {
   feed_.SetHandlers(
@@ -110,48 +112,12 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
            [this](const scheduler::Action& action) {
              std::visit([this](const auto& a) { Apply(a); }, action);
            },
-       .settled = [this] { admin_.Check(); }});
-  Introduce();
-}
-
-void Controller::Introduce() {
-  for (const auto& [name, tenant] : config_.tenants) {
-    feed_.Feed(scheduler::TenantSet{.tenant = TenantOf(name), .weight = tenant.weight});
-  }
-  for (const auto& [name, function] : tables_.instances.functions()) FeedFunction(function);
-  for (auto& [id, instance] : tables_.instances) {
-    FeedInstance(instance);
-    health_.Check(instance);
-  }
-}
-
-void Controller::FeedInstance(const FunctionInstance& instance) {
-  const FunctionConfig& config = instance.config();
-  feed_.Feed(scheduler::InstanceAdded{
-      .instance = instance.id,
-      .max_in_flight = config.max_in_flight,
-      .secondary_shards = {instance.shards.begin() + 1, instance.shards.end()},
-      .function = instance.function->id,
-      .keeps_replicas = config_.scheduling.keep_replicas && instance.shards.size() == 1,
-      .is_constant = config.is_stateless});
-}
-
-scheduler::TenantId Controller::TenantOf(const std::string& name) const {
-  const auto& tenants = config_.tenants;
-  const auto found = tenants.find(name);
-  if (found == tenants.end()) return {};
-  return scheduler::TenantId{1 + static_cast<std::uint64_t>(std::distance(tenants.begin(), found))};
-}
-
-void Controller::FeedFunction(const RegisteredFunction& function) {
-  const FunctionConfig& config = function.config;
-  feed_.Feed(scheduler::FunctionSet{
-      .function = function.id,
-      .objective = {.deadline = config.deadline, .percentile = config.percentile},
-      .priority = config.priority,
-      .max_waiting = static_cast<std::size_t>(config.max_waiting),
-      .tenant = TenantOf(config.tenant),
-      .keep_alive = config.keep_alive});
+       .settled =
+           [this] {
+             admin_.Check();
+             functions_.AdvanceSoon();
+           }});
+  functions_.Apply(options.config, options.tokens);
 }
 
 // --- The scheduler's actions ---------------------------------------------------------------------
@@ -368,13 +334,9 @@ void Controller::Administer(const AdminRequest& request, AdminRequests::Done don
   admin_.Start(request, std::move(done));
 }
 
-absl::Status Controller::Change(const std::string& function, std::span<const SettingText> changes) {
-  RegisteredFunction* const changed = tables_.instances.FindFunction(function);
-  if (!changed) return absl::NotFoundError("there is no function " + function);
-  TORPOR_RETURN_IF_ERROR(ChangeFunction(changed->config, changes));
-  FeedFunction(*changed);
-  telemetry_.OnObjective(function, changed->config.deadline, changed->config.percentile);
-  return absl::OkStatus();
+void Controller::Reconfigure(const Config& config,
+                             const std::map<std::string, std::string>& tokens) {
+  functions_.Apply(config, tokens);
 }
 
 absl::StatusOr<RequestTrace> Controller::Explain(const std::string& request_id) const {

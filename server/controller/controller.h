@@ -3,16 +3,15 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "scheduler/scheduler.h"
 #include "server/config/config.h"
-#include "server/config/settings.h"
 #include "server/controller/admin_requests.h"
 #include "server/controller/executor_losses.h"
 #include "server/controller/executor_recovery.h"
+#include "server/controller/function_changes.h"
 #include "server/controller/implicit_requests.h"
 #include "server/controller/instance_health.h"
 #include "server/controller/lease_service.h"
@@ -71,9 +70,8 @@ class Controller {
   // --- For administrators ---
   // As AdminRequests::Start.
   void Administer(const AdminRequest& request, AdminRequests::Done done);
-  // Changes settings of a function until the daemon ends. NotFound, InvalidArgument; then nothing
-  // is changed.
-  absl::Status Change(const std::string& function, std::span<const SettingText> changes);
+  // As FunctionChanges::Apply.
+  void Reconfigure(const Config& config, const std::map<std::string, std::string>& tokens);
   // As RequestTraces::Explain.
   absl::StatusOr<RequestTrace> Explain(const std::string& request_id) const;
   NodeSnapshot Snapshot() const;
@@ -89,14 +87,6 @@ class Controller {
   void Shutdown();
 
  private:
-  // Tells the scheduler of all tenants, functions and instances.
-  void Introduce();
-  // Tells the scheduler the function's objective, priority, limits and tenant.
-  void FeedFunction(const RegisteredFunction& function);
-  void FeedInstance(const FunctionInstance& instance);
-  // Returns an invalid TenantId if the configuration lacks tenant `name`.
-  scheduler::TenantId TenantOf(const std::string& name) const;
-
   void Apply(const scheduler::SwapIn& action) { images_.shards.Apply(action); }
   void Apply(const scheduler::SwapOut& action) { images_.shards.Apply(action); }
   void Apply(const scheduler::WriteBack& action) { images_.shards.Apply(action); }
@@ -151,6 +141,7 @@ class Controller {
   SessionClosing closing_;
   ExecutorRecovery recovery_;
   ExecutorLosses losses_;
+  FunctionChanges functions_;
   NodeSnapshots snapshots_;
   enum class Phase { kIdle, kWatching, kShutDown } phase_ = Phase::kIdle;
 };

@@ -6,6 +6,7 @@
 namespace torpor::server {
 
 scheduler::Health InstanceHealth::HealthOf(const FunctionInstance& instance) const {
+  if (instance.is_leaving) return scheduler::Health::kLeaving;
   const bool is_refusing = loop_.Now() < instance.standing.refused_until;
   if (instance.upstream.empty() || is_refusing) return scheduler::Health::kDown;
   return sessions_.AbleOf(instance).empty() ? scheduler::Health::kUnproven
@@ -28,7 +29,9 @@ void InstanceHealth::OnRefused(FunctionInstance& instance) {
   InstanceStanding& standing = instance.standing;
   standing.refused_for = std::clamp(2 * standing.refused_for, kFirstPause, kLongestPause);
   standing.refused_until = loop_.Now() + standing.refused_for;
-  loop_.RunAt(standing.refused_until, [this, &instance] { Check(instance); });
+  loop_.RunAt(standing.refused_until, [this, id = instance.id] {
+    if (FunctionInstance* const known = instances_.FindById(id)) Check(*known);
+  });
   Check(instance);
 }
 

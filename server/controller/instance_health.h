@@ -17,13 +17,14 @@ class InstanceHealth {
   static constexpr Duration kLongestPause = std::chrono::seconds(16);
 
   // The arguments must outlive the object.
-  InstanceHealth(const SessionTable& sessions, EventSink& events, TaskLoop& loop)
-      : sessions_(sessions), events_(events), loop_(loop) {}
+  InstanceHealth(InstanceTable& instances, const SessionTable& sessions, EventSink& events,
+                 TaskLoop& loop)
+      : instances_(instances), sessions_(sessions), events_(events), loop_(loop) {}
 
-  // To be called after a change of the instance's upstream, or of its sessions that can take a
-  // lease.
+  // To be called after a change of the instance's upstream or of its sessions that can take a
+  // lease, and when it is to be removed.
   void Check(FunctionInstance& instance);
-  // A new process forgives its predecessor's refusals.
+  // A new process, or another server, is forgiven its predecessor's refusals.
   void OnSessionOpened(FunctionInstance& instance);
   // The instance's server took no connection, or broke off before an answer.
   void OnRefused(FunctionInstance& instance);
@@ -32,6 +33,7 @@ class InstanceHealth {
  private:
   scheduler::Health HealthOf(const FunctionInstance& instance) const;
 
+  InstanceTable& instances_;
   const SessionTable& sessions_;
   EventSink& events_;
   TaskLoop& loop_;

@@ -78,7 +78,9 @@ void LeaseService::LoseSession(const SessionPtr& session, const wire::LeaseLost&
   // Once the scheduler knows the cause, too.
   loop_.Post([this, session] {
     implicit_.Withdraw(*session);
-    health_.Check(instances_.Of(*session));
+    if (FunctionInstance* const known = instances_.FindById(session->instance)) {
+      health_.Check(*known);
+    }
   });
 }
 

@@ -82,8 +82,8 @@ NodeSnapshot NodeSnapshots::Take() const {
                : executors_.IsAnyReady() ? "ready"
                                          : "starting";
   for (const auto& [name, function] : instances_.functions()) {
-    if (const auto standing = scheduler_.StandingOf(function.id)) node.alpha = standing->alpha;
-    node.functions.push_back(SnapshotOf(function));
+    if (const auto standing = scheduler_.StandingOf(function->id)) node.alpha = standing->alpha;
+    node.functions.push_back(SnapshotOf(*function));
   }
   for (const auto& [index, executor] : executors_) node.gpus.push_back(SnapshotOf(executor));
   node.queued_requests = requests_.queued();

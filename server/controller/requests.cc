@@ -30,6 +30,10 @@ const char* WhyNotAnswered(scheduler::Ending ending) {
   return "";
 }
 
+absl::Status WasRemoved(const RegisteredFunction& function) {
+  return absl::NotFoundError(absl::StrCat("function ", function.config.name, " was removed"));
+}
+
 }  // namespace
 
 void Requests::Acquire(RequestId request, const RequestBroker::Demand& demand,
@@ -208,9 +212,25 @@ void Requests::Requeue(RequestId request) {
   if (found == requests_.end()) return;
   found->second.state = Request::State::kQueued;
   found->second.instance = {};
+  if (found->second.function->is_removed) return Fail(request, WasRemoved(*found->second.function));
   events_.Feed(scheduler::RequestArrived{.request = request,
                                          .function = found->second.function->id,
                                          .arrival = found->second.arrival});
+}
+
+void Requests::FailQueued(const RegisteredFunction& function) {
+  std::vector<RequestId> queued;
+  for (const auto& [id, request] : requests_) {
+    const bool is_queued = request.state == Request::State::kQueued;
+    if (is_queued && request.function == &function) queued.push_back(id);
+  }
+  for (const RequestId id : queued) Fail(id, WasRemoved(function));
+}
+
+bool Requests::IsUsing(InstanceId instance) const {
+  return std::any_of(requests_.begin(), requests_.end(), [instance](const auto& request) {
+    return request.second.instance == instance;
+  });
 }
 
 void Requests::CheckIdle() {

@@ -51,8 +51,12 @@ class Requests {
   // Tells callers of running requests. Returns the lease's other requests, to be queued again once
   // the scheduler knows of the loss.
   std::vector<RequestId> OnLeaseLost(const LeaseService::Lost& lost);
-  // Queues a request again whose granted lease was lost.
+  // Queues a request again whose granted lease was lost, unless its function was removed.
   void Requeue(RequestId request);
+  // Fails requests of a removed function that wait in the queue.
+  void FailQueued(const RegisteredFunction& function);
+  // Whether a request runs on the instance, or is about to.
+  bool IsUsing(InstanceId instance) const;
 
   // --- Ends of the node ---
   // Refuses new requests from now on; calls `when_idle` once none is left.

@@ -11,11 +11,8 @@ namespace torpor::server {
 
 struct Metrics::Series {
   explicit Series(const Config& config)
-      : node(registry),
-        swaps(registry),
-        gpus(registry),
-        functions(registry, config.functions),
-        instances(registry) {
+      : node(registry), swaps(registry), gpus(registry), functions(registry), instances(registry) {
+    functions.SetFunctions(config.functions);
     prometheus::BuildGauge()
         .Name("torpor_build_info")
         .Help("1; the release is in the label.")
@@ -54,8 +51,8 @@ void Metrics::OnLeaseEnded(const std::string& function, GpuIndex, Duration held,
 
 void Metrics::OnExecutorLost(GpuIndex gpu) { series_->node.CountLostExecutor(gpu); }
 
-void Metrics::OnObjective(const std::string& function, Duration deadline, double percentile) {
-  series_->functions.SetObjective(function, deadline, percentile);
+void Metrics::SetFunctions(const std::map<std::string, FunctionConfig>& functions) {
+  series_->functions.SetFunctions(functions);
 }
 
 void Metrics::OnRequest(const RequestRecord& request) { series_->functions.CountRequest(request); }
@@ -70,10 +67,8 @@ std::string Metrics::Render(const NodeSnapshot& node) {
   for (const GpuSnapshot& gpu : node.gpus) series_->gpus.Render(gpu);
   for (const FunctionSnapshot& function : node.functions) {
     series_->functions.Render(function, node.gpus);
-    for (const InstanceSnapshot& instance : function.instances) {
-      series_->instances.Render(function.name, instance, node.gpus);
-    }
   }
+  series_->instances.Render(node);
   return prometheus::TextSerializer().Serialize(series_->registry.Collect());
 }
 

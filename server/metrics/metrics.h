@@ -47,8 +47,9 @@ class Metrics final : public Telemetry {
   void OnLeaseEnded(const std::string& function, GpuIndex gpu, Duration held,
                     bool is_explicit) override;
   void OnExecutorLost(GpuIndex gpu) override;
-  void OnObjective(const std::string& function, Duration deadline, double percentile) override;
 
+  // Makes these the configured functions.
+  void SetFunctions(const std::map<std::string, FunctionConfig>& functions);
   void OnRequest(const RequestRecord& request);
   // Counts a request for an unknown function.
   void OnUnknownFunction();

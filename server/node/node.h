@@ -1,14 +1,12 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/config/config.h"
-#include "server/config/settings.h"
 #include "server/controller/admin_request.h"
 #include "server/controller/model/telemetry.h"
 #include "server/controller/node_snapshot.h"
@@ -43,9 +41,10 @@ class Node {
   // Waits for the request's outcome, at most about half a minute; see AdminRequests::Start.
   virtual absl::Status Administer(const AdminRequest& request) = 0;
 
-  // As Controller::Change; or Unavailable.
-  virtual absl::Status Change(const std::string& function,
-                              std::span<const SettingText> changes) = 0;
+  // Makes the configuration's functions and tenants the node's, and reads all tokens anew; the rest
+  // of the configuration must be as at the start. On an error, which names the function, nothing is
+  // changed. `is_trial`: nothing is changed in any case.
+  virtual absl::Status Reconfigure(const Config& config, bool is_trial) = 0;
 
   // As Controller::Explain; or Unavailable.
   virtual absl::StatusOr<RequestTrace> Explain(const std::string& request_id) = 0;

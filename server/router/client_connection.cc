@@ -160,8 +160,8 @@ asio::awaitable<bool> ClientConnection::AnswerBrokenHeader(const boost::system::
 }
 
 asio::awaitable<bool> ClientConnection::Proxy(Request& request) {
-  const auto function = core_.config.functions.find(request.path.function);
-  if (function == core_.config.functions.end()) {
+  const auto function = core_.functions.find(request.path.function);
+  if (function == core_.functions.end()) {
     core_.parts.metrics->OnUnknownFunction();
     const Refusal refusal{404, "unknown_function",
                           "there is no such function; `torporctl functions` lists them", 0};
@@ -207,7 +207,7 @@ asio::awaitable<Answer> ClientConnection::OwnAnswer(const Request& request) {
 
 asio::awaitable<Answer> ClientConnection::FunctionReadyAnswer(const Request& request) {
   const std::string& name = request.path.function;
-  if (!core_.config.functions.contains(name)) {
+  if (!core_.functions.contains(name)) {
     co_return ErrorAnswer({404, "unknown_function", "there is no such function", 0}, request.id);
   }
   bool is_ready = false;

@@ -22,10 +22,11 @@ constexpr int kMaxTries = 4;
 }  // namespace
 
 ProxiedRequest::ProxiedRequest(RouterCore& core, ClientRequest::Source client,
-                               const FunctionConfig& function, const std::string& upstream_target,
-                               std::string request_id)
+                               std::shared_ptr<const FunctionConfig> function,
+                               const std::string& upstream_target, std::string request_id)
     : core_(core),
-      function_(function),
+      kept_function_(std::move(function)),
+      function_(*kept_function_),
       request_id_(std::move(request_id)),
       changed_(core.io),
       failure_([this] { OnFailure(); }),
@@ -33,7 +34,7 @@ ProxiedRequest::ProxiedRequest(RouterCore& core, ClientRequest::Source client,
       response_(core.config.router.response_buffer_bytes, !request_.is_head_request()),
       lease_(core.io, core.desk, failure_),
       transfer_({.io = core.io,
-                 .function = function,
+                 .function = function_,
                  .request = request_,
                  .response = response_,
                  .lease = lease_,

@@ -26,7 +26,16 @@ RouterCore::RouterCore(const Config& node_config, Router::Parts router_parts)
       parts(std::move(router_parts)),
       desk(io, *parts.broker),
       hangups(io),
-      upstreams(io) {}
+      upstreams(io) {
+  SetFunctions(config.functions);
+}
+
+void RouterCore::SetFunctions(const std::map<std::string, FunctionConfig>& configured) {
+  functions.clear();
+  for (const auto& [name, function] : configured) {
+    functions[name] = std::make_shared<const FunctionConfig>(function);
+  }
+}
 
 void RouterCore::EndRequest() {
   --active_requests;
@@ -84,6 +93,10 @@ class AsioRouter final : public Router {
 
   std::string http_address() const override { return http_address_; }
   std::string metrics_address() const override { return metrics_address_; }
+
+  void SetFunctions(const std::map<std::string, FunctionConfig>& functions) override {
+    asio::post(core_.io, [this, functions] { core_.SetFunctions(functions); });
+  }
 
   void Drain() override {
     auto drained = std::make_shared<std::promise<void>>();

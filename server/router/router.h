@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,9 @@ class Router {
   // host:port as bound; empty if not configured.
   virtual std::string http_address() const = 0;
   virtual std::string metrics_address() const = 0;
+
+  // Makes these the node's functions, for requests from then on. Thread-safe.
+  virtual void SetFunctions(const std::map<std::string, FunctionConfig>& functions) = 0;
 
   // Answers new requests with 503 and closes idle connections from now on. Returns when no request
   // is in progress, or after the configured drain_timeout.

@@ -2,6 +2,8 @@
 
 #include <boost/asio/io_context.hpp>
 #include <functional>
+#include <map>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -19,11 +21,15 @@ class ClientConnection;
 struct RouterCore {
   RouterCore(const Config& node_config, Router::Parts router_parts);
 
+  void SetFunctions(const std::map<std::string, FunctionConfig>& configured);
+
   // Counts a request in progress. The matching EndRequest may complete a drain.
   void BeginRequest() { ++active_requests; }
   void EndRequest();
 
-  const Config config;
+  const Config config;  // but for the functions
+  // By name. A request keeps its function's as it was when the request came.
+  std::map<std::string, std::shared_ptr<const FunctionConfig>> functions;
   const Router::Parts parts;
   boost::asio::io_context io{1};
   LeaseDesk desk;

@@ -27,7 +27,7 @@ void TakeEvents(const std::string& log) {
     const Decoded<LoggedEvent> logged = DecodeEvent(line);
     if (!logged.value) continue;
     const auto& [when, event] = *logged.value;
-    if (WhatIsWrong(event, when, scheduler.node()).empty()) scheduler.OnEvent(event, when);
+    if (WhatIsWrong(event, when, scheduler).empty()) scheduler.OnEvent(event, when);
   }
 }
 

@@ -35,9 +35,10 @@ struct FunctionInstance {
   InstanceId id;
   RegisteredFunction* function = nullptr;
   std::string name;
-  std::string full_name;  // FullNameOf
-  std::string upstream;   // host:port of its server; empty: it gets no requests
-  std::string token;      // empty: none
+  std::string full_name;    // FullNameOf
+  std::string upstream;     // host:port of its server; empty: it gets no requests
+  std::string token;        // empty: none
+  bool is_leaving = false;  // gets no requests and no sessions, and goes once nothing uses it
   // The scheduler's ids of the instance's shards, by device index. The first is `id`.
   std::vector<InstanceId> shards;
   // GPUs whose properties every process of the instance sees (fixed by the first GPUs that became

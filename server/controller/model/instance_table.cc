@@ -7,44 +7,61 @@
 
 namespace torpor::server {
 
-InstanceTable::InstanceTable(const std::map<std::string, FunctionConfig>& functions,
-                             const std::map<std::string, std::string>& tokens) {
-  std::uint64_t next_function = 1;
-  std::uint64_t next_id = 1;
-  for (const auto& [name, config] : functions) {
-    RegisteredFunction& function = functions_[name];
-    function.id = scheduler::FunctionId{next_function++};
-    function.config = config;
-    for (const InstanceConfig& described : InstancesOf(config)) {
-      const InstanceId id{next_id++};
-      function.instances.push_back(id);
-      FunctionInstance& instance = instances_[id];
-      instance.id = id;
-      instance.function = &function;
-      instance.name = described.name;
-      instance.full_name = FullNameOf(config, described);
-      instance.upstream = described.upstream;
-      const auto token = tokens.find(instance.full_name);
-      if (token != tokens.end()) instance.token = token->second;
-    }
+RegisteredFunction& InstanceTable::AddFunction(const FunctionConfig& config) {
+  const scheduler::FunctionId id{next_function_++};
+  RegisteredFunction& function = functions_[id];
+  function.id = id;
+  function.config = config;
+  by_name_[config.name] = &function;
+  return function;
+}
+
+FunctionInstance& InstanceTable::AddInstance(RegisteredFunction& function,
+                                             const InstanceConfig& described) {
+  const InstanceId id{next_instance_++};
+  FunctionInstance& instance = instances_[id];
+  instance.id = id;
+  instance.function = &function;
+  instance.name = described.name;
+  instance.full_name = FullNameOf(function.config, described);
+  instance.upstream = described.upstream;
+  instance.shards = {id};
+  for (int gpu = 1; gpu < function.config.gpus; ++gpu) {
+    instance.shards.push_back(InstanceId{next_instance_++});
   }
-  for (auto& [id, instance] : instances_) {
-    instance.shards = {id};
-    for (int gpu = 1; gpu < instance.config().gpus; ++gpu) {
-      instance.shards.push_back(InstanceId{next_id++});
-    }
-    for (const InstanceId shard : instance.shards) leads_[shard] = id;
-  }
+  for (const InstanceId shard : instance.shards) leads_[shard] = id;
+  function.instances.push_back(id);
+  return instance;
+}
+
+void InstanceTable::Leave(RegisteredFunction& function) {
+  function.is_removed = true;
+  by_name_.erase(function.config.name);
+}
+
+void InstanceTable::Remove(const FunctionInstance& instance) {
+  std::erase(instance.function->instances, instance.id);
+  for (const InstanceId shard : instance.shards) leads_.erase(shard);
+  instances_.erase(InstanceId(instance.id));
+}
+
+void InstanceTable::Remove(const RegisteredFunction& function) {
+  functions_.erase(scheduler::FunctionId(function.id));
+}
+
+FunctionInstance* InstanceTable::FindById(InstanceId id) {
+  const auto found = instances_.find(id);
+  return found == instances_.end() ? nullptr : &found->second;
 }
 
 RegisteredFunction* InstanceTable::FindFunction(const std::string& name) {
-  const auto found = functions_.find(name);
-  return found == functions_.end() ? nullptr : &found->second;
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
 }
 
 FunctionInstance* InstanceTable::Find(const std::string& full_name) {
   for (auto& [id, instance] : instances_) {
-    if (instance.full_name == full_name) return &instance;
+    if (!instance.is_leaving && instance.full_name == full_name) return &instance;
   }
   return nullptr;
 }
@@ -52,7 +69,8 @@ FunctionInstance* InstanceTable::Find(const std::string& full_name) {
 FunctionInstance* InstanceTable::FindByToken(const std::string& token) {
   FunctionInstance* found = nullptr;
   for (auto& [id, instance] : instances_) {
-    if (!instance.token.empty() && SecretsEqual(instance.token, token)) found = &instance;
+    const bool has_token = !instance.is_leaving && !instance.token.empty();
+    if (has_token && SecretsEqual(instance.token, token)) found = &instance;
   }
   return found;
 }

@@ -19,6 +19,8 @@ struct RegisteredFunction {
   std::uint64_t requests = 0;
   std::uint64_t errors = 0;
 
+  bool is_removed = false;  // gets no requests, and has no name any more
+
   bool has_several_instances() const { return instances.size() > 1; }
 };
 

@@ -67,6 +67,10 @@ class ControllerHarness : public testing::Test {
   explicit ControllerHarness(int gpus = 1, AddressMode address_mode = AddressMode::kMap,
                              const std::function<void(Config&)>& configure = nullptr);
 
+  static std::map<std::string, std::string> TokensOf(const Config& config);
+  // Changes functions or tenants while the controller runs.
+  void Reconfigure(const std::function<void(Config&)>& change);
+
   // Whatever happened, a scheduler that is told the same decides the same.
   void TearDown() override;
 
@@ -132,6 +136,7 @@ class ControllerHarness : public testing::Test {
     };
   }
 
+  Config config_;
   std::string event_log_;
   FakeLoop loop_;
   Repository repository_;

@@ -11,7 +11,7 @@ class InstanceHealthTest : public NodeWorld {
  protected:
   Health health() { return instance_.standing.health; }
 
-  InstanceHealth health_{tables_.sessions, events_, loop_};
+  InstanceHealth health_{tables_.instances, tables_.sessions, events_, loop_};
   FunctionInstance& instance_ = InstanceOf("a");
 };
 

@@ -32,7 +32,7 @@ class LeasesTest : public NodeWorld {
   ImageSwaps swaps_{
       tables_.executors, tables_.instances, tables_.sessions, peers_, telemetry_, loop_, [] {}};
   ImplicitRequests implicit_{tables_.sessions, events_};
-  InstanceHealth health_{tables_.sessions, events_, loop_};
+  InstanceHealth health_{tables_.instances, tables_.sessions, events_, loop_};
   LeaseService leases_{
       tables_.instances,
       tables_.sessions,

@@ -22,8 +22,13 @@ NodeWorld::NodeWorld()
                  .address_range = config_.session.address_range,
                  .chunk_bytes = kChunk}),
       storage_(kMiB, segments_, repository_, loop_),
-      tables_(config_, {GpuIndex{0}, GpuIndex{1}}, loop_, killer_,
-              {{"a", "token-a"}, {"pair", "token-pair"}}) {
+      tables_({GpuIndex{0}, GpuIndex{1}}, loop_, killer_) {
+  for (const auto& [name, function] : config_.functions) {
+    RegisteredFunction& registered = tables_.instances.AddFunction(function);
+    for (const InstanceConfig& instance : InstancesOf(function)) {
+      tables_.instances.AddInstance(registered, instance).token = "token-" + name;
+    }
+  }
   for (int gpu = 0; gpu < 2; ++gpu) {
     links_.push_back(std::make_shared<FakeExecutorLink>());
     v1::ExecutorMessage::Register what;

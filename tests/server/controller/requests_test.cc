@@ -27,7 +27,7 @@ class RequestsTest : public NodeWorld {
   const std::unique_ptr<scheduler::Scheduler> own_scheduler_ = MakeScheduler();
   scheduler::Scheduler& scheduler_ = *own_scheduler_;
   RequestTraces traces_{tables_.instances, scheduler_, loop_, 10};
-  InstanceHealth health_{tables_.sessions, events_, loop_};
+  InstanceHealth health_{tables_.instances, tables_.sessions, events_, loop_};
   Requests requests_{
       tables_.instances, tables_.sessions, tables_.executors, health_, traces_, events_, loop_};
   std::optional<absl::StatusOr<RequestGrant>> grant_;

@@ -37,7 +37,7 @@ class SessionLivesTest : public NodeWorld {
                            closing_.Finish(session, finish);
                          }};
   ImplicitRequests implicit_{tables_.sessions, events_};
-  InstanceHealth health_{tables_.sessions, events_, loop_};
+  InstanceHealth health_{tables_.instances, tables_.sessions, events_, loop_};
   LeaseService leases_{tables_.instances,
                        tables_.sessions,
                        tables_.executors,

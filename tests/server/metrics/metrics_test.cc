@@ -66,7 +66,10 @@ TEST_F(MetricsTest, ALateOrFailedRequestDoesNotMeetItsDeadline) {
 }
 
 TEST_F(MetricsTest, AChangedObjectiveCountsFromThenOn) {
-  metrics_.OnObjective("digits", std::chrono::milliseconds(10), 0.9);
+  std::map<std::string, FunctionConfig> functions = TwoFunctions().functions;
+  functions["digits"].deadline = std::chrono::milliseconds(10);
+  functions["digits"].percentile = 0.9;
+  metrics_.SetFunctions(functions);
   RequestRecord request;
   request.function = "digits";
   request.duration = std::chrono::milliseconds(20);
@@ -74,6 +77,25 @@ TEST_F(MetricsTest, AChangedObjectiveCountsFromThenOn) {
   EXPECT_THAT(Text(), HasSubstr("torpor_deadline_met_total{function=\"digits\"} 0"));
   EXPECT_THAT(Text(), HasSubstr("torpor_deadline_seconds{function=\"digits\"} 0.01"));
   EXPECT_THAT(Text(), HasSubstr("torpor_objective_percentile{function=\"digits\"} 0.9"));
+}
+
+TEST_F(MetricsTest, FunctionsComeAndGoWithAllTheirSeries) {
+  node_.gpus.emplace_back().gpu = 0;
+  for (const char* name : {"digits", "encoder"}) node_.functions.emplace_back().name = name;
+  node_.functions[0].instances.emplace_back().name = "a";
+  EXPECT_THAT(Text(), HasSubstr("instance=\"a\""));
+  std::map<std::string, FunctionConfig> functions = TwoFunctions().functions;
+  functions.erase("digits");
+  functions["encoder"].tenant = "search";
+  functions["speech"].name = "speech";
+  metrics_.SetFunctions(functions);
+  node_.functions.erase(node_.functions.begin());
+  const std::string text = Text();
+  EXPECT_THAT(text, Not(HasSubstr("digits")));
+  EXPECT_THAT(text, HasSubstr("torpor_requests_total{function=\"speech\",outcome=\"ok\"} 0"));
+  EXPECT_THAT(text, HasSubstr("torpor_requests_total{function=\"encoder\",outcome=\"ok\"} 0"));
+  EXPECT_THAT(text, HasSubstr("torpor_gpu_seconds_total{function=\"encoder\",tenant=\"search\"}"));
+  EXPECT_THAT(text, Not(HasSubstr("function=\"encoder\",tenant=\"mail\"")));
 }
 
 TEST_F(MetricsTest, TheSchedulersViewIsExported) {

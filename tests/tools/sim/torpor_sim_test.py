@@ -11,7 +11,7 @@ PROGRAM = sys.argv.pop(1)
 
 
 EVENTS = """\
-torpor-events 5 policy=fifo seed=0 implicit_quantum_for_request=5000000 \
+torpor-events 6 policy=fifo seed=0 implicit_quantum_for_request=5000000 \
 implicit_quantum=100000000 idle_write_back=0 evicts=1 swaps_from_peers=1 \
 too_late=serve max_waiting=0 alpha_start=0.5 alpha_period=40000000000 heavy_ratio=1.3 \
 outcome_window=3600000000000
