@@ -300,6 +300,7 @@ void Controller::Watch() {
   const TimePoint now = loop_.Now();
   loop_.RunAt(now + kWatchPeriod, [this, now] {
     AccountHostMemory(loop_.Now() - now);
+    memory_.freed.GiveBack();
     Watch();
   });
 }

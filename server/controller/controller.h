@@ -117,7 +117,8 @@ class Controller {
   void Handle(const SessionPtr& session, const wire::CloseMemory& call);
 
   void LoseExecutor(GpuIndex gpu, const std::string& why);
-  // Runs once a second: kills executors that hang, accounts for host memory.
+  // Runs once a second: kills executors that hang, accounts for host memory, gives freed pages
+  // back.
   void Watch();
   void AccountHostMemory(Duration passed);
 
