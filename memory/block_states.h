@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/units.h"
 #include "memory/extent_set.h"
@@ -19,40 +21,86 @@ enum class BlockOrigin : std::uint8_t {
   kChanged = 3,    // copied from the host, then changed by the GPU
 };
 
-// The state of each block of a session's host image: the origin of the bytes, and their hash, by
-// which an executor finds out whether the GPU's bytes are still the same. A view of words in memory
-// that processes share and that outlives each process; all zeros describe a new image.
+// Where a block's bytes lie in host memory: at the block's own place in the image's file, or at
+// some block's place in the annex, a second file of the same shape.
+using BlockHome = std::uint32_t;
+inline constexpr BlockHome kOwnPlace = 0;
+constexpr BlockHome AnnexHome(std::size_t place) { return static_cast<BlockHome>(place + 1); }
+// Returns the block whose place is `home` of `block`, in the file of `home`.
+constexpr std::size_t PlaceOfHome(std::size_t block, BlockHome home) {
+  return home == kOwnPlace ? block : home - 1;
+}
+
+// What is known of a block, in memory that processes share; zeros describe a new block. Of the two
+// versions, the one with the higher epoch holds. A version above the last checkpoint's epoch is not
+// durable yet: RollBack undoes it.
+struct BlockRecord {
+  struct Version {
+    std::uint64_t word = 0;  // origin and hash
+    BlockHome home = kOwnPlace;
+    std::uint32_t epoch = 0;
+  };
+  std::array<Version, 2> versions;
+};
+
+// The last checkpoint of a session: its number, and by the number's parity the last command whose
+// work the checkpoint contains.
+struct CheckpointRecord {
+  std::uint32_t epoch = 0;
+  std::uint32_t is_exceeded = 0;  // whether blocks may have versions above the epoch
+  std::array<std::uint64_t, 2> commands{};
+};
+
+// The layout of a session's file of block states: the records, then the checkpoint's on a page of
+// its own.
+struct BlockStatesLayout {
+  Bytes records = 0;     // size of the records
+  Bytes checkpoint = 0;  // where the checkpoint's record begins
+  Bytes total = 0;
+};
+inline constexpr Bytes kCheckpointPageBytes = 4096;
+// For an image of `image_bytes` (> 0).
+constexpr BlockStatesLayout LayoutOfBlockStates(Bytes image_bytes, Bytes block_bytes) {
+  const Bytes records = ((image_bytes - 1) / block_bytes + 1) * sizeof(BlockRecord);
+  const Bytes checkpoint = RoundUp(records, kCheckpointPageBytes);
+  return {records, checkpoint, checkpoint + kCheckpointPageBytes};
+}
+
+// The state of each block of a session's host image: the origin of the bytes, their hash, by which
+// an executor finds out whether the GPU's bytes are still the same, and their home. A view of
+// records in memory that processes share and that outlives each process.
 //
-// One process at a time changes the words, except that Forget and Reset may come from another
-// process at any time: Forget keeps origins, Reset is for bytes just allocated or freed, and a
-// block with too little knowledge costs only one more copy.
+// A write-back gives changed blocks a new version and another home, and leaves the last
+// checkpoint's bytes alone until Commit makes all new versions the next checkpoint at once.
+//
+// One process at a time changes the records, except that Forget and ResetBlocks may come from
+// another process at any time: Forget keeps origins, ResetBlocks is for bytes just allocated or
+// freed, and a block with too little knowledge costs only one more copy.
 class BlockStates {
  public:
-  static constexpr Bytes kBytesPerBlock = sizeof(std::uint64_t);
+  static constexpr Bytes kBytesPerBlock = sizeof(BlockRecord);
 
-  // Returns where the states of the extent's blocks lie in an array of states; `extent` is not
+  // Returns where the records of the extent's blocks lie in an array of records; `extent` is not
   // empty.
   static constexpr Extent StatesOf(Extent extent, Bytes block_bytes) {
     return {extent.begin / block_bytes * kBytesPerBlock,
             ((extent.end - 1) / block_bytes + 1) * kBytesPerBlock};
   }
 
-  // `words` has one word per block of `block_bytes`, from the image's begin on, and must outlive
-  // this object.
-  BlockStates(std::span<std::uint64_t> words, Bytes block_bytes);
+  // `records` has a record for each block of `block_bytes`, from the image's begin on; it and
+  // `checkpoint` must outlive this object.
+  BlockStates(std::span<BlockRecord> records, CheckpointRecord& checkpoint, Bytes block_bytes);
 
-  std::size_t blocks() const { return words_.size(); }
+  std::size_t blocks() const { return records_.size(); }
   Bytes block_bytes() const { return block_bytes_; }
 
   // Whether the block's host bytes are known to have this hash. Compares 61 of the 64 bits.
   bool IsInStep(std::size_t block, std::uint64_t hash) const;
-  // Call before the copy of a block that the GPU has written: makes the origin scratch or changed,
-  // and the hash unknown until SetInStep.
-  void NoteChanged(std::size_t block);
   // Notes that the block's host bytes have this hash now.
   void SetInStep(std::size_t block, std::uint64_t hash);
 
   BlockOrigin origin(std::size_t block) const;
+  BlockHome home(std::size_t block) const { return Load(block).home; }
   // A value that stands for the block's host bytes: equal values mean equal bytes. Nullopt if the
   // bytes are written and their hash is unknown. Never kNoContent.
   static constexpr std::uint64_t kNoContent = 1;
@@ -60,20 +108,68 @@ class BlockStates {
   // Counts the extent's bytes by origin, without bytes of untouched blocks.
   MovedBytes ByOrigin(Extent extent) const;
 
+  // --- Write-backs ---
+  // Whether the block has a version above the last checkpoint.
+  bool IsPending(std::size_t block) const;
+  // Whether any block may be pending.
+  bool MayBePending() const;
+  // Whether a pending version of the block needs a place in the annex: the last checkpoint has
+  // bytes in the own place.
+  bool NeedsAnnex(std::size_t block) const;
+  // Adds the block's places in the annex, of whichever version, to `places`.
+  void AppendAnnexPlaces(std::size_t block, std::vector<std::size_t>& places) const;
+  // Call before the copy of a block that the GPU has written: makes the origin scratch or changed,
+  // and the hash unknown until SetInStep. The copy goes to `home`, which no checkpoint uses; a
+  // pending block keeps its home.
+  void NoteChanged(std::size_t block, BlockHome home);
+  // As NoteChanged, for a copy over the present bytes, which no checkpoint protects.
+  void NoteOverwritten(std::size_t block);
+
+  // Makes all versions the next checkpoint, which contains the work of all commands up to
+  // `command`. Copies to the homes of pending blocks are complete.
+  void Commit(std::uint64_t command);
+  bool has_checkpoint() const { return committed() > 0; }
+  // The last command in the last checkpoint; 0 if there is none.
+  std::uint64_t committed_command() const;
+  // Call for each block that was pending before Commit: nothing uses the former home any more.
+  void Retire(std::size_t block);
+  // Undoes a pending version. Call when its writer is gone. Returns whether the block is untouched
+  // again while its own place may hold bytes, which the caller makes zeros.
+  bool RollBack(std::size_t block);
+  // Call when all pending versions are undone.
+  void EndRollBack();
+
   // Call before bytes of the extent are copied from the host, on the GPU and to the image.
   void NoteUpload(Extent extent);
   // Makes the hashes of all blocks that hold bytes of the extent unknown.
   void Forget(Extent extent);
-  // Call when the extent was allocated or freed: makes blocks wholly inside untouched, and forgets
-  // blocks partly inside.
-  void Reset(Extent extent);
 
  private:
-  std::uint64_t Load(std::size_t block) const;
-  void Store(std::size_t block, std::uint64_t word);
+  using Version = BlockRecord::Version;
 
-  const std::span<std::uint64_t> words_;
+  // The index of the version that holds.
+  std::size_t Latest(std::size_t block) const;
+  Version Load(std::size_t block) const;
+  Version LoadVersion(std::size_t block, std::size_t index) const;
+  void StoreVersion(std::size_t block, std::size_t index, const Version& version);
+  void StoreWord(std::size_t block, std::uint64_t word);
+  std::uint32_t committed() const;
+  // The word of a block that the GPU has written.
+  std::uint64_t ChangedWord(std::size_t block) const;
+
+  const std::span<BlockRecord> records_;
+  CheckpointRecord& checkpoint_;
   const Bytes block_bytes_;
 };
+
+// Call when the extent was allocated or freed: makes blocks wholly inside untouched, with their own
+// places as homes, and forgets blocks partly inside.
+void ResetBlocks(std::span<BlockRecord> records, Extent extent, Bytes block_bytes);
+
+// Returns the lowest `count` places in the annex that no version of the blocks of `own` uses;
+// `own` are the session's blocks (not bytes), whose places are the session's in the annex. Fewer if
+// there are no more.
+std::vector<BlockHome> FreeAnnexHomes(const BlockStates& states, const ExtentSet& own,
+                                      std::size_t count);
 
 }  // namespace torpor::memory

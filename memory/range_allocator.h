@@ -53,6 +53,7 @@ class RangeAllocator {
   Bytes live_bytes() const { return live_bytes_; }
   std::size_t live_count() const { return live_.size(); }
 
+  Bytes chunk_bytes() const { return chunk_bytes_; }
   // Size of the chunks that live pieces touch.
   Bytes occupied_bytes() const { return occupied_chunks_ * chunk_bytes_; }
 

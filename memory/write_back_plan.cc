@@ -50,11 +50,24 @@ WriteBackPlan PlanWriteBack(const ExtentSet& live, std::span<const HashedBlock> 
     const Bytes begin = block.block * states.block_bytes();
     const std::vector<Extent> parts = live.Within({begin, begin + states.block_bytes()});
     if (parts.empty()) continue;
-    states.NoteChanged(block.block);
+    if (states.NeedsAnnex(block.block)) ++plan.annex;
     plan.stale.push_back(block);
     for (const Extent& part : parts) Append(plan.copies, part);
   }
   return plan;
+}
+
+void BeginWriteBack(const WriteBackPlan& plan, std::span<const BlockHome> homes,
+                    BlockStates& states) {
+  for (const HashedBlock& block : plan.stale) {
+    const bool takes_annex = states.NeedsAnnex(block.block);
+    states.NoteChanged(block.block, takes_annex ? homes.front() : kOwnPlace);
+    if (takes_annex) homes = homes.subspan(1);
+  }
+}
+
+void BeginWriteBackInPlace(const WriteBackPlan& plan, BlockStates& states) {
+  for (const HashedBlock& block : plan.stale) states.NoteOverwritten(block.block);
 }
 
 }  // namespace torpor::memory

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/descriptor_limit.h"
+#include "server/broker/function_messages.h"
 #include "server/config/router_settings.h"
 #include "server/log/structured_log.h"
 #include "server/router/router.h"
@@ -89,18 +90,6 @@ v1::RouterMessage::Hello MakeHello(const RouterConfig& config, const Router& rou
   return hello;
 }
 
-std::map<std::string, FunctionConfig> FunctionsOf(const v1::TorpordMessage::Functions& message) {
-  std::map<std::string, FunctionConfig> functions;
-  for (const auto& described : message.functions()) {
-    FunctionConfig& function = functions[described.name()];
-    function.name = described.name();
-    function.upstream = described.upstream();
-    function.upstream_timeout = std::chrono::nanoseconds(described.upstream_timeout_ns());
-    function.deadline = std::chrono::nanoseconds(described.deadline_ns());
-  }
-  return functions;
-}
-
 void ApplySettings(const std::string& document, Router& router) {
   const auto settings = ParseRouterSettings(document);
   if (!settings.ok()) {
@@ -127,11 +116,11 @@ int Serve(const RouterProcessSettings& settings, const sigset_t& signals) {
        .on_welcome =
            [&](const v1::TorpordMessage::Welcome& welcome) {
              ApplySettings(welcome.settings(), **router);
-             (*router)->SetFunctions(FunctionsOf(welcome.functions()));
+             (*router)->SetFunctions(FromMessage(welcome.functions()));
            },
        .on_functions =
            [&](const v1::TorpordMessage::Functions& functions) {
-             (*router)->SetFunctions(FunctionsOf(functions));
+             (*router)->SetFunctions(FromMessage(functions));
            },
        .on_attached = [&](bool is_attached) { metrics.OnAttached(is_attached); },
        .on_unwanted =

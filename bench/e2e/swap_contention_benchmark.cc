@@ -38,6 +38,9 @@ const Together kTogether[] = {
     {"4 GPUs", {0, 1, 2, 3}},
 };
 
+// Those of kTogether; other GPUs of the node are left alone.
+constexpr unsigned kGpus = 4;
+
 std::string FunctionOf(unsigned gpu) { return "on-" + std::to_string(gpu); }
 
 // What one of `gpus` gets of the links while all copy.
@@ -55,10 +58,12 @@ double LimitGbps(unsigned gpu, const std::vector<unsigned>& gpus) {
 class Node {
  public:
   // No GPU shall do anything beside the swap-ins.
-  Node() : node_(ModelledTopology(), Functions(), "idle_write_back: off\n" + GroupSetting()) {
+  Node()
+      : node_(ModelledTopology(), Functions(),
+              "gpus: [0, 1, 2, 3]\nidle_write_back: off\n" + GroupSetting()) {
     node_.Start();
     metrics_address_ = node_.Status().at("metrics_address");
-    for (unsigned gpu = 0; gpu < ModelledNode().gpus.size(); ++gpu) StartFunctionOf(gpu);
+    for (unsigned gpu = 0; gpu < kGpus; ++gpu) StartFunctionOf(gpu);
     auto account = emulator::ModelAccount::Open(node_.folder().path() + "/emulator-node");
     if (!account.ok()) Fail(account.failure().message);
     account_ = std::make_unique<emulator::ModelAccount>(std::move(*account));
@@ -97,7 +102,7 @@ class Node {
  private:
   static std::vector<std::string> Functions() {
     std::vector<std::string> functions;
-    for (unsigned gpu = 0; gpu < ModelledNode().gpus.size(); ++gpu) {
+    for (unsigned gpu = 0; gpu < kGpus; ++gpu) {
       functions.push_back(FunctionOf(gpu));
     }
     return functions;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <future>
 #include <memory>
 #include <string>
@@ -36,7 +37,8 @@ std::string& Folder() {
 }
 std::string SocketPath() { return Folder() + "/router.sock"; }
 
-// Grants every request, on a thread of its own.
+// Grants every request, on a thread of its own, to an instance whose server is where the request's
+// own name says: the broker of another process does not know the benchmark's server.
 class GrantingBroker final : public RequestBroker {
  public:
   ~GrantingBroker() override {
@@ -44,17 +46,19 @@ class GrantingBroker final : public RequestBroker {
     thread_.join();
   }
 
-  RequestId Acquire(const Demand&, OnGrant on_grant, OnLost) override {
+  RequestId Acquire(const Demand& demand, OnGrant on_grant, OnLost) override {
     const RequestId request{next_.fetch_add(1)};
-    grants_.Send([request, on_grant = std::move(on_grant)] {
+    grants_.Send([request, upstream = demand.id, on_grant = std::move(on_grant)] {
       RequestGrant grant;
       grant.request = request;
+      grant.upstream = upstream;
       grant.gpu = GpuIndex{0};
       on_grant(grant);
     });
     return request;
   }
   void ConfirmLease(RequestId, std::function<void()> done) override { done(); }
+  void AskAgain(RequestId) override { std::abort(); }  // the benchmark's server always answers
   void Release(RequestId, scheduler::Ending) override {
     grants_.Send([] {});
   }
@@ -69,7 +73,9 @@ class GrantingBroker final : public RequestBroker {
 
 class ReadyNode final : public NodeInquiry {
  public:
-  void AskReadiness(std::function<void(Readiness)> on_answer) override { on_answer({true, ""}); }
+  void AskReadiness(const std::string&, std::function<void(Readiness)> on_answer) override {
+    on_answer({.is_ready = true});
+  }
   void AskMetrics(std::function<void(std::string)> on_answer) override { on_answer(""); }
 };
 
@@ -85,8 +91,8 @@ class ReadyNode final : public NodeInquiry {
                                           .find_refusal = [](const auto&) { return std::string(); },
                                           .on_attached = [](const auto&) {},
                                           .readiness =
-                                              [] {
-                                                return Readiness{true, ""};
+                                              [](const std::string&) {
+                                                return Readiness{.is_ready = true};
                                               },
                                           .metrics = [] { return std::string(); }});
   TORPOR_CHECK(server.ok());
@@ -129,6 +135,11 @@ class Bench {
   ~Bench() { router_->Close(); }
 
   RawConnection Connect() const { return RawConnection::To(router_->http_address()); }
+  void Ask(RawConnection& connection) const {
+    connection.Send(request_);
+    const auto answer = connection.Read();
+    TORPOR_CHECK(answer && answer->status() == 200);
+  }
 
  private:
   SteadyClock clock_;
@@ -139,25 +150,21 @@ class Bench {
   RequestMetrics metrics_;
   FakeUpstream upstream_{
       [](RawConnection& connection, const RawMessage&) { return connection.Send(Ok("ok")); }};
+  const std::string request_ = "GET /function/f/ HTTP/1.1\r\nHost: n\r\nX-Request-Id: " +
+                               upstream_.address() + "\r\n\r\n";
   std::unique_ptr<Router> router_;
   std::unique_ptr<RoutingClient> client_;
 };
-
-void Ask(RawConnection& connection) {
-  connection.Send("GET /function/f/ HTTP/1.1\r\nHost: n\r\n\r\n");
-  const auto answer = connection.Read();
-  TORPOR_CHECK(answer && answer->status() == 200);
-}
 
 // One client, one request after another.
 void OneClient(benchmark::State& state) {
   const Bench bench(state.range(0) != 0);
   RawConnection connection = bench.Connect();
-  for (int i = 0; i < 200; ++i) Ask(connection);
+  for (int i = 0; i < 200; ++i) bench.Ask(connection);
   std::vector<double> microseconds;
   for ([[maybe_unused]] auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores)
     const TimePoint begin = SteadyClock().Now();
-    Ask(connection);
+    bench.Ask(connection);
     microseconds.push_back(ToSeconds(SteadyClock().Now() - begin) * 1e6);
   }
   std::sort(microseconds.begin(), microseconds.end());
@@ -179,14 +186,14 @@ void ManyClients(benchmark::State& state) {
   std::vector<RawConnection> connections;
   for (std::size_t i = 0; i < clients; ++i) {
     connections.push_back(bench.Connect());
-    Ask(connections.back());
+    bench.Ask(connections.back());
   }
   for ([[maybe_unused]] auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores)
     std::vector<std::thread> threads;
     threads.reserve(clients);
     for (RawConnection& connection : connections) {
-      threads.emplace_back([&connection] {
-        for (int i = 0; i < kRequestsEach; ++i) Ask(connection);
+      threads.emplace_back([&bench, &connection] {
+        for (int i = 0; i < kRequestsEach; ++i) bench.Ask(connection);
       });
     }
     for (std::thread& thread : threads) thread.join();

@@ -14,10 +14,11 @@ enum class SharedMemory : std::uint32_t {
   kHostArena = 2,  // memory of cudaHostAlloc, sparse; the byte at offset x is the byte at host_base
                    // + x
   kImage = 3,  // for executors only (torpord knows them by SO_PEERCRED): the image of the session's
-               // device memory, sparse; the byte at offset x is the byte at device address
-               // device_base + x. Map only parts: the file is as large as the node's addresses
-  kBlockStates = 4,  // for executors only: the state of each block of kImageBlockBytes of the
-                     // image (memory/block_states.h), 8 bytes a block
+               // device memory, sparse; the byte at offset x is the own place of the byte at device
+               // address device_base + x. The annex follows, as large (memory/block_states.h). Map
+               // only parts: each half is as large as the node's addresses
+  kBlockStates = 4,  // for executors only: a BlockRecord of each block of kImageBlockBytes of the
+                     // image, then, on a page of its own, a CheckpointRecord
 };
 
 // Size of the blocks in which a session's image, a multiple of this size, is compared with the

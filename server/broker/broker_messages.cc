@@ -38,7 +38,7 @@ RequestBroker::Demand FromMessage(const v1::Demand& message) {
 }
 
 v1::TorpordMessage::Grant ToMessage(std::uint64_t request_id, const RequestGrant& grant) {
-  const auto& [request, lease, gpu, source, queue, swap] = grant;
+  const auto& [request, lease, instance, upstream, has_siblings, gpu, source, queue, swap] = grant;
   v1::TorpordMessage::Grant message;
   message.set_request_id(request_id);
   message.set_lease_id(lease.value);
@@ -46,6 +46,9 @@ v1::TorpordMessage::Grant ToMessage(std::uint64_t request_id, const RequestGrant
   message.set_source(static_cast<std::uint32_t>(source));
   message.set_queue_ns(std::chrono::nanoseconds(queue).count());
   message.set_swap_ns(std::chrono::nanoseconds(swap).count());
+  message.set_instance(instance);
+  message.set_upstream(upstream);
+  message.set_has_siblings(has_siblings);
   return message;
 }
 
@@ -53,6 +56,9 @@ RequestGrant FromMessage(const v1::TorpordMessage::Grant& message) {
   constexpr auto kLast = static_cast<std::uint32_t>(SwapSource::kPeer);
   return {.request = RequestId{message.request_id()},
           .lease = LeaseId{message.lease_id()},
+          .instance = message.instance(),
+          .upstream = message.upstream(),
+          .has_siblings = message.has_siblings(),
           .gpu = GpuIndex{message.gpu()},
           .source = static_cast<SwapSource>(std::min(message.source(), kLast)),
           .queue = std::chrono::nanoseconds(message.queue_ns()),
@@ -72,6 +78,14 @@ absl::Status FromMessage(const v1::TorpordMessage::Refusal& message) {
   const auto code = message.code() == 0 ? absl::StatusCode::kUnknown
                                         : static_cast<absl::StatusCode>(message.code());
   return absl::Status(code, message.message());
+}
+
+v1::RouterMessage::AskAgain ToMessage(std::uint64_t request_id, LeaseId lease,
+                                      const RequestBroker::Demand& demand) {
+  v1::RouterMessage::AskAgain message;
+  *message.mutable_demand() = ToMessage(request_id, demand);
+  message.set_lease_id(lease.value);
+  return message;
 }
 
 v1::RouterMessage::Release ToMessage(std::uint64_t request_id, LeaseId lease,

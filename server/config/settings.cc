@@ -9,6 +9,7 @@
 #include "proto/wire/control_messages.h"
 #include "scheduler/events.h"
 #include "server/config/config_kinds.h"
+#include "server/config/setting_values.h"
 #include "server/settings/value_kinds.h"
 
 namespace torpor::server {
@@ -42,9 +43,9 @@ const Settings<AddressConfig>& AddressSettings() {
   return table;
 }
 
-const Settings<SchedulingConfig>& SchedulingSettings() {
+Settings<SchedulingConfig> MakeSchedulingSettings() {
   using Target = SchedulingConfig;
-  static const Settings<Target> table = {
+  Settings<Target> table = {
       MakeSetting("policy", PolicyKind(), &Target::policy,
                   "Scheduling policy: who runs next, where, and what is evicted"),
       MakeSetting("max_waiting", LimitKind(), &Target::max_waiting,
@@ -64,6 +65,12 @@ const Settings<SchedulingConfig>& SchedulingSettings() {
       MakeSetting("event_log_bytes", SizeKind{.min = kMiB}, &Target::event_log_bytes,
                   "Size at which the event log ends"),
   };
+  AddSettingsOf(table, &Target::constants, PolicySettings());
+  return table;
+}
+
+const Settings<SchedulingConfig>& SchedulingSettings() {
+  static const Settings<SchedulingConfig> table = MakeSchedulingSettings();
   return table;
 }
 
@@ -97,9 +104,6 @@ Settings<Config> MakeNodeSettings() {
                               "Maximum time for running requests at shutdown"));
   return table;
 }
-
-constexpr std::string_view kChangeable[] = {"deadline", "percentile", "priority", "max_waiting",
-                                            "keep_alive"};
 
 }  // namespace
 
@@ -136,6 +140,22 @@ const Settings<RouterConfig>& RouterSettings() {
 
 const Settings<Config>& NodeSettings() {
   static const Settings<Config> table = MakeNodeSettings();
+  return table;
+}
+
+const Settings<scheduler::PolicyConstants>& PolicySettings() {
+  using Target = scheduler::PolicyConstants;
+  static const Settings<Target> table = {
+      MakeSetting("alpha_start", RealKind{.min = 0, .max = 1}, &Target::alpha_start,
+                  "Share of the required requests whose functions go first, at the start"),
+      MakeSetting("alpha_period", DurationKind{.min = scheduler::kMinAlphaPeriod},
+                  &Target::alpha_period, "Time after which that share adapts"),
+      MakeSetting("heavy_ratio", RealKind{.min = 1, .max = scheduler::kMaxHeavyRatio},
+                  &Target::heavy_ratio,
+                  "A function is heavy if a swap-in makes its run so many times as long"),
+      MakeSetting("outcome_window", DurationKind{.min = scheduler::kMinOutcomeWindow},
+                  &Target::outcome_window, "How long the outcome of a request counts"),
+  };
   return table;
 }
 
@@ -184,16 +204,29 @@ const Settings<FunctionConfig>& FunctionSettings() {
   return table;
 }
 
-std::span<const std::string_view> ChangeableSettings() { return kChangeable; }
+const Settings<InstanceConfig>& InstanceSettings() {
+  using Target = InstanceConfig;
+  static const Settings<Target> table = {
+      Required(MakeSetting("name", NameKind(), &Target::name, "Name, as in FUNCTION/NAME")),
+      MakeSetting("upstream", AddressKind(), &Target::upstream, "Address of its own HTTP server"),
+      Required(MakeSetting("token_file", PathKind{{"FILE"}}, &Target::token_file,
+                           "File with the secret that its sessions show")),
+  };
+  return table;
+}
 
-absl::Status ChangeFunction(FunctionConfig& function, std::span<const SettingText> changes) {
+absl::Status SetFunction(FunctionConfig& function, std::span<const SettingText> settings) {
   FunctionConfig changed = function;
-  for (const auto& [key, text] : changes) {
-    if (std::ranges::find(kChangeable, key) == std::ranges::end(kChangeable)) {
-      return absl::InvalidArgumentError(fmt::format(
-          "{} cannot be changed while torpord runs; {} can", key, fmt::join(kChangeable, ", ")));
-    }
+  for (const auto& [key, text] : settings) {
     const Setting<FunctionConfig>* const setting = FindSetting(FunctionSettings(), key);
+    if (setting == nullptr) {
+      std::vector<std::string_view> known;
+      for (const auto& one : FunctionSettings()) known.push_back(one.key);
+      const std::string_view nearest = NearestName(key, known);
+      return absl::InvalidArgumentError(
+          nearest.empty() ? fmt::format("{}: no such setting; see docs/configuration.md", key)
+                          : fmt::format("{}: no such setting; did you mean {}?", key, nearest));
+    }
     if (const absl::Status status = setting->set(changed, text); !status.ok()) {
       return absl::InvalidArgumentError(fmt::format("{}: {}", key, std::string(status.message())));
     }

@@ -26,12 +26,13 @@ v1::DaemonMessage EndLeaseMessage(const ClientSession& session, LeaseId lease) {
 }  // namespace
 
 LeaseService::LeaseService(InstanceTable& instances, const SessionTable& sessions,
-                           ExecutorTable& executors, ImageSwaps& swaps, ImplicitRequests& implicit,
-                           EventSink& events, Telemetry& telemetry, TaskLoop& loop,
-                           Handlers handlers)
+                           ExecutorTable& executors, InstanceHealth& health, ImageSwaps& swaps,
+                           ImplicitRequests& implicit, EventSink& events, Telemetry& telemetry,
+                           TaskLoop& loop, Handlers handlers)
     : instances_(instances),
       sessions_(sessions),
       executors_(executors),
+      health_(health),
       swaps_(swaps),
       implicit_(implicit),
       events_(events),
@@ -75,11 +76,16 @@ void LeaseService::LoseSession(const SessionPtr& session, const wire::LeaseLost&
   session->is_lost = true;
   session->link->Send(lost);
   // Once the scheduler knows the cause, too.
-  loop_.Post([this, session] { implicit_.Withdraw(*session); });
+  loop_.Post([this, session] {
+    implicit_.Withdraw(*session);
+    if (FunctionInstance* const known = instances_.FindById(session->instance)) {
+      health_.Check(*known);
+    }
+  });
 }
 
 bool LeaseService::LosesState(const ClientSession& session) const {
-  return session.image.has_changes() && instances_.Of(session).config.keeps_state;
+  return session.image.has_changes() && instances_.Of(session).config().keeps_state;
 }
 
 void LeaseService::Begin(const scheduler::Grant& action, bool is_explicit,
@@ -267,7 +273,7 @@ void LeaseService::Account(FunctionInstance& instance, const InstanceLease& leas
   for (const GpuIndex gpu : lease.gpus) {
     instance.totals.gpu_seconds += ToSeconds(held);
     busy_seconds_[gpu] += ToSeconds(held);
-    telemetry_.OnLeaseEnded(instance.config.name, gpu, held, lease.is_explicit);
+    telemetry_.OnLeaseEnded(instance.config().name, gpu, held, lease.is_explicit);
   }
 }
 

@@ -18,9 +18,8 @@
 namespace torpor::server {
 
 struct NodeTables {
-  NodeTables(const Config& config, const std::vector<GpuIndex>& gpus, TaskLoop& loop,
-             ExecutorKiller& killer)
-      : instances(config.functions), executors(gpus, loop, killer), sessions(instances) {}
+  NodeTables(const std::vector<GpuIndex>& gpus, TaskLoop& loop, ExecutorKiller& killer)
+      : executors(gpus, loop, killer), sessions(instances) {}
 
   InstanceTable instances;
   ExecutorTable executors;
@@ -47,13 +46,15 @@ struct MemoryServices {
                  Bytes chunk_bytes, SessionSegments& segments,
                  SharedAllocations::FinishClosing finish_closing)
       : limits(tables.sessions, tables.executors, chunk_bytes),
+        freed(tables.sessions, tables.executors, loop),
         device(tables.instances, tables.sessions, tables.executors, images.peers, limits, segments,
-               events, loop),
+               freed, events, loop),
         host(tables.executors, segments, loop),
         shared(tables.instances, tables.sessions, images.swaps, images.peers, device,
                std::move(finish_closing)) {}
 
   MemoryLimits limits;
+  FreedPages freed;
   DeviceAllocations device;
   HostAllocations host;
   SharedAllocations shared;

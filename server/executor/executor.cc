@@ -15,6 +15,7 @@
 #include "server/executor/gpu/address_reservation.h"
 #include "server/executor/gpu/cpu_affinity.h"
 #include "server/executor/gpu/device.h"
+#include "server/executor/gpu/huge_pages.h"
 #include "server/executor/gpu/kernel_output.h"
 #include "server/executor/image/arena_memory.h"
 #include "server/executor/image/link_profile.h"
@@ -23,6 +24,8 @@
 #include "server/executor/library/math_libraries.h"
 #include "server/executor/node_link.h"
 #include "server/executor/ring_server.h"
+#include "server/executor/session/consolidation.h"
+#include "server/executor/session/pinning_ahead.h"
 #include "server/executor/session_memory/node_windows.h"
 #include "server/executor/session_memory/peer_pools.h"
 #include "server/executor/session_memory/peer_server.h"
@@ -100,6 +103,21 @@ SwapPlan PlanSwaps(const ExecutorSettings& settings, const Device& device) {
   SwapPlan plan = PlanGroups(settings, device);
   plan.sources = RankSources(settings, device);
   return plan;
+}
+
+// Call before any thread of ours is started.
+void BindToNode(const ExecutorSettings& settings, const Device& device) {
+  if (settings.device.numa_binding == server::NumaBinding::kOff) return;
+  const int cpus = RunNearDevice(device.properties().pci_bus_id);
+  if (cpus > 0) spdlog::info("GPU {}: on the {} CPUs of its NUMA node", settings.gpu, cpus);
+}
+
+bool WantsHugePages(const ExecutorSettings& settings) {
+  if (settings.device.huge_pages == server::HugePages::kOff) return false;
+  const bool has_some = GivesSharedHugePages();
+  spdlog::info("GPU {}: images in {} pages, by {}", settings.gpu, has_some ? "huge" : "small",
+               kSharedHugePages);
+  return has_some;
 }
 
 // Describes the executor and the GPU to torpord.
@@ -247,13 +265,12 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   KeepCompiledCode(settings);
   TORPOR_ASSIGN_OR_RETURN(const CudaDriver driver, LoadCudaDriver(settings.cuda_library_dir));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, Device::Open(driver, settings.gpu));
-  if (const int cpus = RunNearDevice(device->properties().pci_bus_id); cpus > 0) {
-    spdlog::info("GPU {}: on the {} CPUs nearest to the GPU", settings.gpu, cpus);
-  }
+  BindToNode(settings, *device);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<AddressReservation> addresses,
                           ReserveAddresses(settings, *device));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<NodeWindows> windows,
-                          NodeWindows::Reserve(settings.addresses, settings.device.chunk_bytes));
+                          NodeWindows::Reserve(settings.addresses, settings.device.chunk_bytes,
+                                               WantsHugePages(settings)));
   device->RaiseLimits();
   const SwapPlan swap = PlanSwaps(settings, *device);  // while the pool does not have the memory
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<BlockHasher> hasher,
@@ -261,9 +278,10 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   const ModuleStore store(settings.module_dir);
   ModuleLibrary modules(*device, store);
   const std::string& folder = settings.cuda_library_dir;
-  MathLibraries libraries{.cublas = CublasPool(Find(LoadCublas, "cuBLAS", folder)),
+  const auto make_room = [&device = *device] { return device.discarded().DestroyAll() > 0; };
+  MathLibraries libraries{.cublas = CublasPool(Find(LoadCublas, "cuBLAS", folder), make_room),
                           .cublaslt = CublasLtLibrary(Find(LoadCublasLt, "cuBLASLt", folder)),
-                          .cudnn = CudnnPool(Find(LoadCudnn, "cuDNN", folder))};
+                          .cudnn = CudnnPool(Find(LoadCudnn, "cuDNN", folder), make_room)};
   WarmUp(libraries);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PhysicalPool> pool, OpenPool(settings, *device));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<ImageMemory> gpu_memory,
@@ -285,7 +303,11 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
       swap.options};
   NodeLink link(settings.daemon_socket);
   const SteadyClock clock;
-  ExecutorLoop loop(environment, link, clock);
+  Consolidation consolidation(registry, *gpu_memory);
+  PinningAhead pinning_ahead(registry);
+  std::vector<IdleTask*> idle_tasks = {&device->discarded(), &consolidation};
+  if (settings.device.swap_pinned_ahead) idle_tasks.insert(idle_tasks.begin(), &pinning_ahead);
+  ExecutorLoop loop(environment, idle_tasks, link, clock);
   relay.Connect(loop);
 
   ExecutionService service(*device, registry,

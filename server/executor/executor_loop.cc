@@ -2,13 +2,13 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "server/executor/gpu/cuda_status.h"
-#include "server/executor/session/consolidation.h"
 
 namespace torpor::executor {
 namespace {
@@ -19,9 +19,6 @@ constexpr int kWorkers = 4;
 // Interval at which the driver is asked, while a session is active, whether the context is intact:
 // a client that only polls the completion page would otherwise never learn of a loss.
 constexpr Duration kWatchInterval = std::chrono::milliseconds(5);
-
-// Idle time before memory is consolidated, so that back-to-back requests find the GPU's links free.
-constexpr Duration kQuietTime = std::chrono::milliseconds(200);
 
 void SetMoved(v1::MovedBytes& message, const memory::MovedBytes& moved) {
   message.set_uploaded(moved.uploaded);
@@ -38,9 +35,11 @@ Overloaded(Cases...) -> Overloaded<Cases...>;
 
 }  // namespace
 
-ExecutorLoop::ExecutorLoop(const OperationEnvironment& environment, DaemonUplink& uplink,
+ExecutorLoop::ExecutorLoop(const OperationEnvironment& environment,
+                           const std::vector<IdleTask*>& idle_tasks, DaemonUplink& uplink,
                            const Clock& clock)
     : environment_(environment), uplink_(uplink), clock_(clock) {
+  for (IdleTask* const task : idle_tasks) idle_.push_back({task});
   for (int i = 0; i < kWorkers; ++i) workers_.emplace_back([this] { DoWork(); });
 }
 
@@ -66,15 +65,18 @@ void ExecutorLoop::DoWork() {
   absl::Status ready = device.MakeCurrent();
   absl::StatusOr<CUstream> stream =
       ready.ok() ? device.CreateStream() : absl::StatusOr<CUstream>(ready);
-  while (const std::optional<Work> work = work_.Receive()) Post(Do(*work, stream));
+  while (const std::optional<Work> work = work_.Receive()) {
+    Post(Do(*work, stream));
+    // For an executor that is never idle.
+    if (ready.ok()) device.discarded().DestroyOverdue();
+  }
   if (stream.ok()) device.driver().StreamDestroy(*stream);
 }
 
 LoopMessage ExecutorLoop::Do(const Work& work, const absl::StatusOr<CUstream>& stream) {
-  if (std::holds_alternative<Consolidation>(work)) {
-    if (!stream.ok()) return Consolidated{stream.status()};
-    return Consolidated{
-        Consolidate(environment_.registry, environment_.session.gpu_memory, is_wanted_, *stream)};
+  if (const auto* const step = std::get_if<IdleStep>(&work)) {
+    if (!stream.ok()) return IdleStepDone{step->task, stream.status()};
+    return IdleStepDone{step->task, idle_[step->task].task->Step(*stream, is_wanted_)};
   }
   const auto& operation = std::get<v1::DaemonMessage>(work);
   if (stream.ok()) return RunOperation(environment_, operation, *stream);
@@ -110,34 +112,52 @@ std::optional<LoopMessage> ExecutorLoop::AwaitMessage() {
     busy_until_ = clock_.Now();
     return mailbox_.ReceiveUntil(busy_until_ + kWatchInterval);
   }
-  if (running_ > 0 || !may_consolidate_) return mailbox_.Receive();
-  return mailbox_.ReceiveUntil(busy_until_ + kQuietTime);
+  TimePoint due = TimePoint::max();
+  for (const IdleSlot& slot : idle_) due = std::min(due, DueTime(slot));
+  if (running_ > 0 || due == TimePoint::max()) return mailbox_.Receive();
+  return mailbox_.ReceiveUntil(due);
+}
+
+TimePoint ExecutorLoop::DueTime(const IdleSlot& slot) const {
+  const TimePoint quiet = busy_until_ + slot.task->quiet_time();
+  if (slot.may_gain) return quiet;
+  const std::optional<Duration> interval = slot.task->look_again_after();
+  return interval ? std::max(quiet, slot.looked_at + *interval) : TimePoint::max();
 }
 
 std::optional<ExitStatus> ExecutorLoop::OnSilence() {
   if (environment_.registry.any_active()) return Watch();
   // If a lease has just ended, the silence is the watch's, and the operation that ends the lease
   // still runs.
-  const bool is_quiet = clock_.Now() >= busy_until_ + kQuietTime && running_ == 0;
-  if (!is_quiet || !may_consolidate_) return std::nullopt;
-  is_consolidating_ = true;
+  const TimePoint now = clock_.Now();
+  if (running_ > 0) return std::nullopt;
+  const auto due =
+      std::ranges::find_if(idle_, [&](const IdleSlot& slot) { return now >= DueTime(slot); });
+  if (due == idle_.end()) return std::nullopt;
+  is_in_idle_step_ = true;
   ++running_;
-  TORPOR_CHECK(work_.Send(Consolidation()));
+  TORPOR_CHECK(work_.Send(IdleStep{static_cast<std::size_t>(due - idle_.begin())}));
   return std::nullopt;
 }
 
 std::optional<ExitStatus> ExecutorLoop::Handle(LoopMessage message) {
-  return std::visit(
-      Overloaded{[this](v1::DaemonMessage& operation) { return OnOperation(std::move(operation)); },
-                 [this](OperationOutcome& result) { return OnResult(result); },
-                 [this](ContextLost& lost) { return OnLost(lost); },
-                 [this](LoopArrival& arrival) { return OnArrived(arrival); },
-                 [this](Consolidated& step) { return OnConsolidated(step); },
-                 [](DaemonGone& gone) -> std::optional<ExitStatus> {
-                   spdlog::warn("lost the connection to torpord ({}): exiting", gone.reason);
-                   return ExitStatus::kDaemonLost;
-                 }},
-      message);
+  return std::visit(Overloaded{[this](v1::DaemonMessage& operation) -> std::optional<ExitStatus> {
+                                 // torpord closes all sessions after a shutdown: the end of the
+                                 // process does, too.
+                                 if (shutdown_operation_ && !operation.has_ping())
+                                   return std::nullopt;
+                                 return OnOperation(std::move(operation));
+                               },
+                               [this](OperationOutcome& result) { return OnResult(result); },
+                               [this](ContextLost& lost) { return OnLost(lost); },
+                               [this](LoopArrival& arrival) { return OnArrived(arrival); },
+                               [this](IdleStepDone& step) { return OnIdleStepDone(step); },
+                               [](DaemonGone& gone) -> std::optional<ExitStatus> {
+                                 spdlog::warn("lost the connection to torpord ({}): exiting",
+                                              gone.reason);
+                                 return ExitStatus::kDaemonLost;
+                               }},
+                    message);
 }
 
 std::optional<ExitStatus> ExecutorLoop::OnOperation(v1::DaemonMessage operation) {
@@ -151,12 +171,12 @@ std::optional<ExitStatus> ExecutorLoop::OnOperation(v1::DaemonMessage operation)
     Answer(alive);
     return std::nullopt;
   }
-  if (is_consolidating_) {
+  if (is_in_idle_step_) {
     is_wanted_ = true;
     held_.push_back(std::move(operation));
     return std::nullopt;
   }
-  may_consolidate_ = true;
+  for (IdleSlot& slot : idle_) slot.may_gain = true;
   busy_until_ = clock_.Now();
   Lane& lane = lanes_[SessionOf(operation)];
   if (lane.busy) {
@@ -198,7 +218,8 @@ std::optional<ExitStatus> ExecutorLoop::OnResult(const OperationOutcome& result)
 }
 
 void ExecutorLoop::Answer(const OperationOutcome& result) {
-  if (!result.status.ok()) {
+  // Aborted: torpord asks again.
+  if (!result.status.ok() && !absl::IsAborted(result.status)) {
     spdlog::warn("operation {} on session {}: {}", result.operation_id, result.session.value,
                  result.status.ToString());
   }
@@ -227,10 +248,20 @@ void ExecutorLoop::Answer(const OperationOutcome& result) {
   uplink_.Send(message);
 }
 
-void ExecutorLoop::SetFree(v1::MemoryUse& memory) const {
+void ExecutorLoop::SetFree(v1::MemoryUse& memory) {
   // Set here for each answer, so that the last answer is correct whatever the order of the workers.
-  memory.set_free_bytes(environment_.session.gpu_memory.free_bytes());
-  memory.set_fragmented_bytes(environment_.session.gpu_memory.fragmented_bytes());
+  free_told_ = environment_.session.gpu_memory.free_bytes();
+  fragmented_told_ = environment_.session.gpu_memory.fragmented_bytes();
+  memory.set_free_bytes(free_told_);
+  memory.set_fragmented_bytes(fragmented_told_);
+}
+
+void ExecutorLoop::ReportFree() {
+  const Bytes free_before = free_told_;
+  const Bytes fragmented_before = fragmented_told_;
+  v1::ExecutorMessage message;
+  SetFree(*message.mutable_memory_use());
+  if (free_told_ != free_before || fragmented_told_ != fragmented_before) uplink_.Send(message);
 }
 
 std::optional<ExitStatus> ExecutorLoop::EndIfShutDown() {
@@ -269,22 +300,21 @@ std::optional<ExitStatus> ExecutorLoop::OnArrived(const LoopArrival& arrival) {
   return std::nullopt;
 }
 
-std::optional<ExitStatus> ExecutorLoop::OnConsolidated(const Consolidated& step) {
+std::optional<ExitStatus> ExecutorLoop::OnIdleStepDone(const IdleStepDone& step) {
   --running_;
-  is_consolidating_ = false;
+  is_in_idle_step_ = false;
   is_wanted_ = false;
-  may_consolidate_ = step.moved.ok() && *step.moved > 0;
-  if (may_consolidate_) {
-    v1::ExecutorMessage message;
-    SetFree(*message.mutable_memory_use());
-    uplink_.Send(message);
-  }
+  IdleSlot& slot = idle_[step.task];
+  slot.may_gain = step.has_more.ok() && *step.has_more;
+  if (!slot.may_gain) slot.looked_at = clock_.Now();
+  ReportFree();
   for (v1::DaemonMessage& operation : std::exchange(held_, {})) OnOperation(std::move(operation));
-  if (step.moved.ok()) return EndIfShutDown();
-  spdlog::error("GPU memory was not consolidated: {}", step.moved.status().ToString());
-  const CUresult error = ResultOf(step.moved.status());
+  if (step.has_more.ok()) return EndIfShutDown();
+  const absl::Status& status = step.has_more.status();
+  spdlog::error("{}, while idle: {}", slot.task->name(), status.ToString());
+  const CUresult error = ResultOf(status);
   if (!IsSticky(error)) return EndIfShutDown();
-  return OnLost({{}, cuda_api::CallFailed(error, std::string(step.moved.status().message()))});
+  return OnLost({{}, cuda_api::CallFailed(error, std::string(status.message()))});
 }
 
 // A driver may tell a fault only to calls with work, so the stream gets some. Nothing else uses the

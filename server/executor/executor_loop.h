@@ -13,6 +13,7 @@
 #include "base/ids.h"
 #include "base/mailbox.h"
 #include "proto/torpor/v1/node.pb.h"
+#include "server/executor/gpu/idle_task.h"
 #include "server/executor/operations.h"
 #include "server/executor/session/session.h"
 
@@ -42,12 +43,13 @@ struct LoopArrival {
   ArrivedBytes bytes;
   Duration duration{};
 };
-// A step of consolidation has ended.
-struct Consolidated {
-  absl::StatusOr<Bytes> moved;
+// A step of an idle task has ended.
+struct IdleStepDone {
+  std::size_t task = 0;  // index
+  absl::StatusOr<bool> has_more;
 };
 using LoopMessage = std::variant<v1::DaemonMessage, OperationOutcome, ContextLost, LoopArrival,
-                                 Consolidated, DaemonGone>;
+                                 IdleStepDone, DaemonGone>;
 
 // Sends the loop's messages to torpord. Called by the loop's thread only.
 class DaemonUplink {
@@ -57,15 +59,17 @@ class DaemonUplink {
 };
 
 // The deciding thread of an executor: chooses the worker and the order of torpord's operations (one
-// at a time for each session, in order of arrival), when to consolidate memory, and when to end;
-// detects a lost context. Never blocks on the GPU; only the workers do.
+// at a time for each session, in order of arrival), what to do while idle, and when to end; detects
+// a lost context. Never blocks on the GPU; only the workers do.
 class ExecutorLoop final : public SessionListener {
  public:
   static constexpr std::size_t kMailboxCapacity = 4096;
 
-  // `environment` must name the loop as listener of sessions. `environment`'s references, `uplink`
-  // and `clock` must outlive the loop. Only the thread of Run reads `clock`.
-  ExecutorLoop(const OperationEnvironment& environment, DaemonUplink& uplink, const Clock& clock);
+  // `environment` must name the loop as listener of sessions. Of several idle tasks that may gain
+  // something, the first goes on. `environment`'s references, the tasks, `uplink` and `clock` must
+  // outlive the loop. Only the thread of Run reads `clock`.
+  ExecutorLoop(const OperationEnvironment& environment, const std::vector<IdleTask*>& idle_tasks,
+               DaemonUplink& uplink, const Clock& clock);
   ~ExecutorLoop() override;
 
   // Thread-safe. Blocks while the mailbox is full.
@@ -85,9 +89,18 @@ class ExecutorLoop final : public SessionListener {
     std::deque<v1::DaemonMessage> waiting;
   };
 
-  // Work for the workers: operations and steps of consolidation.
-  struct Consolidation {};
-  using Work = std::variant<v1::DaemonMessage, Consolidation>;
+  // An idle task, and whether and when it takes its next step.
+  struct IdleSlot {
+    IdleTask* task = nullptr;
+    bool may_gain = true;
+    TimePoint looked_at{};  // end of the latest step without more to gain
+  };
+
+  // Work for the workers: operations and steps of idle tasks.
+  struct IdleStep {
+    std::size_t task = 0;
+  };
+  using Work = std::variant<v1::DaemonMessage, IdleStep>;
 
   // A worker's thread: carries out work with a stream of the worker's own, until work_ is closed.
   void DoWork();
@@ -101,9 +114,11 @@ class ExecutorLoop final : public SessionListener {
   std::optional<ExitStatus> OnResult(const OperationOutcome& result);
   std::optional<ExitStatus> OnLost(const ContextLost& lost);
   std::optional<ExitStatus> OnArrived(const LoopArrival& arrival);
-  std::optional<ExitStatus> OnConsolidated(const Consolidated& step);
-  // Runs when no message came in time: watches active sessions, or starts a step of consolidation.
+  std::optional<ExitStatus> OnIdleStepDone(const IdleStepDone& step);
+  // Runs when no message came in time: watches active sessions, or starts a step of an idle task.
   std::optional<ExitStatus> OnSilence();
+  // Returns when the task may take a step, if nothing happens until then; TimePoint::max(): never.
+  TimePoint DueTime(const IdleSlot& slot) const;
   // Asks the driver whether the context is intact; if not, `suspect` is to blame, or without one
   // the session that holds a lease.
   std::optional<ExitStatus> Watch(SessionId suspect = {});
@@ -114,23 +129,27 @@ class ExecutorLoop final : public SessionListener {
   void Dispatch(Lane& lane, v1::DaemonMessage operation);
   // Reports the result to torpord, with the session's memory and the GPU's free memory.
   void Answer(const OperationOutcome& result);
-  void SetFree(v1::MemoryUse& memory) const;
+  void SetFree(v1::MemoryUse& memory);
+  // Tells torpord how much of the GPU's memory is free, if that has changed since last told.
+  void ReportFree();
 
   const OperationEnvironment environment_;
   DaemonUplink& uplink_;
   const Clock& clock_;
   Mailbox<LoopMessage> mailbox_{kMailboxCapacity};
   Mailbox<Work> work_{kMailboxCapacity};
-  std::atomic<bool> is_wanted_{false};  // an operation waits for the step of consolidation
+  std::atomic<bool> is_wanted_{false};  // an operation waits for the idle step
   std::vector<std::thread> workers_;
 
   // Used only by the loop's thread.
   std::map<SessionId, Lane> lanes_;
   std::size_t running_ = 0;
-  TimePoint busy_until_{};       // last time with work to do
-  bool may_consolidate_ = true;  // consolidation may gain something
-  bool is_consolidating_ = false;
+  TimePoint busy_until_{};  // last time with work to do
+  std::vector<IdleSlot> idle_;
+  bool is_in_idle_step_ = false;
   std::vector<v1::DaemonMessage> held_;  // operations held until the step has ended
+  Bytes free_told_ = 0;                  // free and fragmented bytes as torpord knows them
+  Bytes fragmented_told_ = 0;
   std::optional<std::uint64_t> shutdown_operation_;
   CUstream watch_stream_ = nullptr;
   CUevent watch_event_ = nullptr;

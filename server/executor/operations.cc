@@ -70,6 +70,7 @@ absl::StatusOr<SessionIdentity> ToIdentity(const v1::SessionDescription& descrip
   identity.host_base = description.host_base();
   identity.host_bytes = description.host_bytes();
   identity.window_bytes = description.window_bytes();
+  identity.is_stateless = description.is_stateless();
   return identity;
 }
 
@@ -94,6 +95,16 @@ absl::Status CloseSession(const OperationEnvironment& environment, SessionId id,
   // A session whose work does not end stays registered: kernels still use the session's memory.
   TORPOR_RETURN_IF_ERROR(session->Close(deadline));
   return environment.registry.Remove(id).status();
+}
+
+absl::Status ReleaseImage(const OperationEnvironment& environment, Session& session,
+                          const DaemonMessage::ReleaseImage& what, TimePoint deadline) {
+  TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent, ToExtent(what.extent()));
+  // The driver may wait for all work of the GPU before it unregisters.
+  if (what.only_when_idle() && environment.registry.any_active()) {
+    return absl::AbortedError("a session works on the GPU; ask again when it is idle");
+  }
+  return session.ReleaseImage(extent, deadline);
 }
 
 // Bytes that a swap-out may examine; unlimited if the session leaves the GPU.
@@ -152,11 +163,8 @@ absl::Status RunOnSession(const OperationEnvironment& environment, Session& sess
       TORPOR_ASSIGN_OR_RETURN(const memory::ExtentSet live, ToExtentSet(operation.shrink().live()));
       return session.Shrink(extent, live);
     }
-    case DaemonMessage::kReleaseImage: {
-      TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent,
-                              ToExtent(operation.release_image().extent()));
-      return session.ReleaseImage(extent, deadline);
-    }
+    case DaemonMessage::kReleaseImage:
+      return ReleaseImage(environment, session, operation.release_image(), deadline);
     case DaemonMessage::kMapHost: {
       TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent, ToExtent(operation.map_host().extent()));
       return session.MapHost(extent);

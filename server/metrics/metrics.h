@@ -23,7 +23,9 @@ class Metrics final : public Telemetry {
   void OnLeaseEnded(const std::string& function, GpuIndex gpu, Duration held,
                     bool is_explicit) override;
   void OnExecutorLost(GpuIndex gpu) override;
-  void OnObjective(const std::string& function, Duration deadline, double percentile) override;
+
+  // Makes these the configured functions.
+  void SetFunctions(const std::map<std::string, FunctionConfig>& functions);
 
   // Returns torpord's part of the text of /metrics, with gauges from `node`.
   std::string Render(const NodeSnapshot& node);

@@ -9,7 +9,9 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -24,15 +26,50 @@ using memory::BlockStates;
 constexpr Bytes kStatBlockBytes = 512;  // the unit of st_blocks, whatever the page size
 constexpr Bytes kPageBytes = 4 * kKiB;
 
+absl::Status WriteZeros(int file, Bytes offset, Bytes bytes) {
+  static constexpr std::array<char, 64 * kKiB> kZeros{};
+  while (bytes > 0) {
+    const ssize_t written = pwrite(file, kZeros.data(), std::min<Bytes>(bytes, kZeros.size()),
+                                   static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot clear ", bytes, " bytes at ", offset));
+    }
+    offset += static_cast<Bytes>(written);
+    bytes -= static_cast<Bytes>(written);
+  }
+  return absl::OkStatus();
+}
+
+// Returns where bytes of the extent lie in the annex, of blocks only partly inside: blocks wholly
+// inside leave the annex. `records` begin with the block at `first`.
+std::vector<memory::Extent> AnnexPartsOf(std::span<memory::BlockRecord> records, Bytes first,
+                                         memory::Extent extent) {
+  constexpr Bytes kUnit = wire::kImageBlockBytes;
+  memory::CheckpointRecord none;
+  const BlockStates states(records, none, kUnit);
+  std::vector<memory::Extent> parts;
+  for (const Bytes begin : {RoundDown(extent.begin, kUnit), RoundDown(extent.end - 1, kUnit)}) {
+    const memory::Extent part{std::max(begin, extent.begin), std::min(begin + kUnit, extent.end)};
+    if (part.bytes() == kUnit) continue;
+    std::vector<std::size_t> places;
+    states.AppendAnnexPlaces((begin - first) / kUnit, places);
+    for (const std::size_t place : places) {
+      parts.push_back({place * kUnit + part.begin - begin, place * kUnit + part.end - begin});
+    }
+  }
+  return parts;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SessionFiles>> SessionFiles::Create(const Sizes& sizes) {
   std::unique_ptr<SessionFiles> memory(new SessionFiles());
-  TORPOR_ASSIGN_OR_RETURN(memory->image_, CreateFile("torpor-image", sizes.image));
+  TORPOR_ASSIGN_OR_RETURN(memory->image_, CreateFile("torpor-image", 2 * sizes.image));
   TORPOR_ASSIGN_OR_RETURN(memory->host_arena_, CreateFile("torpor-host", sizes.host_arena));
   TORPOR_ASSIGN_OR_RETURN(memory->window_, CreateFile("torpor-window", sizes.window));
-  const memory::Extent states = BlockStates::StatesOf({0, sizes.image}, wire::kImageBlockBytes);
-  TORPOR_ASSIGN_OR_RETURN(memory->block_states_, CreateFile("torpor-blocks", states.end));
+  const Bytes states = memory::LayoutOfBlockStates(sizes.image, wire::kImageBlockBytes).total;
+  TORPOR_ASSIGN_OR_RETURN(memory->block_states_, CreateFile("torpor-blocks", states));
   return memory;
 }
 
@@ -72,14 +109,18 @@ absl::Status SessionFiles::NoteZeros(wire::SharedMemory what, Bytes offset, Byte
   const Bytes begin = RoundDown(offset, kImageBytesPerPage);
   const memory::Extent states =
       BlockStates::StatesOf({begin, offset + bytes}, wire::kImageBlockBytes);
-  void* const words = mmap(nullptr, states.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
-                           block_states_.fd.get(), static_cast<off_t>(states.begin));
-  if (words == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot map the states of blocks");
-  BlockStates({static_cast<std::uint64_t*>(words), states.bytes() / BlockStates::kBytesPerBlock},
-              wire::kImageBlockBytes)
-      .Reset({offset - begin, offset + bytes - begin});
-  munmap(words, states.bytes());
-  return absl::OkStatus();
+  void* const records = mmap(nullptr, states.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
+                             block_states_.fd.get(), static_cast<off_t>(states.begin));
+  if (records == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot map the states of blocks");
+  const std::span<memory::BlockRecord> blocks(static_cast<memory::BlockRecord*>(records),
+                                              states.bytes() / BlockStates::kBytesPerBlock);
+  absl::Status status;
+  for (const memory::Extent& part : AnnexPartsOf(blocks, begin, {offset, offset + bytes})) {
+    status.Update(WriteZeros(image_.fd.get(), image_.bytes / 2 + part.begin, part.bytes()));
+  }
+  memory::ResetBlocks(blocks, {offset - begin, offset + bytes - begin}, wire::kImageBlockBytes);
+  munmap(records, states.bytes());
+  return status;
 }
 
 absl::Status SessionFiles::Discard(wire::SharedMemory what, Bytes offset, Bytes bytes) {
@@ -92,19 +133,7 @@ absl::Status SessionFiles::Discard(wire::SharedMemory what, Bytes offset, Bytes 
 
 absl::Status SessionFiles::Clear(wire::SharedMemory what, Bytes offset, Bytes bytes) {
   TORPOR_RETURN_IF_ERROR(NoteZeros(what, offset, bytes));
-  static constexpr std::array<char, 64 * kKiB> kZeros{};
-  while (bytes > 0) {
-    const ssize_t written =
-        pwrite(descriptor(what), kZeros.data(), std::min<Bytes>(bytes, kZeros.size()),
-               static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      return absl::ErrnoToStatus(errno, absl::StrCat("cannot clear ", bytes, " bytes at ", offset));
-    }
-    offset += static_cast<Bytes>(written);
-    bytes -= static_cast<Bytes>(written);
-  }
-  return absl::OkStatus();
+  return WriteZeros(descriptor(what), offset, bytes);
 }
 
 Bytes SessionFiles::resident_bytes(wire::SharedMemory what) const {

@@ -37,6 +37,12 @@ class SessionFiles {
   // in use.
   absl::Status Discard(wire::SharedMemory what, Bytes offset, Bytes bytes);
 
+  // Makes image blocks that lie wholly in the range untouched, whatever bytes the file has there:
+  // nobody reads them before Discard or Clear.
+  absl::Status MarkUntouched(Bytes offset, Bytes bytes) const {
+    return NoteZeros(wire::SharedMemory::kImage, offset, bytes);
+  }
+
   // Writes zeros over [offset, offset + bytes) and keeps the pages, for memory that an executor has
   // pinned. Treats image blocks as Discard does.
   absl::Status Clear(wire::SharedMemory what, Bytes offset, Bytes bytes);

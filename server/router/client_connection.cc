@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <utility>
+#include <vector>
 
 #include "server/router/await.h"
 #include "server/router/end_to_end_fields.h"
@@ -200,7 +201,7 @@ asio::awaitable<Answer> ClientConnection::OwnAnswer(const Request& request) {
     case Kind::kLive:
       co_return TextAnswer(200, "application/json", "{\"live\":true}\n");
     case Kind::kReady: {
-      const Readiness readiness = co_await AskReadiness();
+      const Readiness readiness = co_await AskReadiness("");
       co_return ReadyAnswer(readiness, "");
     }
     case Kind::kFunctionReady:
@@ -217,12 +218,12 @@ asio::awaitable<Answer> ClientConnection::MetricsAnswer() {
                        core_.parts.metrics->Render() + node);
 }
 
-asio::awaitable<Readiness> ClientConnection::AskReadiness() {
+asio::awaitable<Readiness> ClientConnection::AskReadiness(const std::string& function) {
   Readiness readiness;
   if (core_.is_draining) {
     readiness.reason = "the router is shutting down";
   } else {
-    readiness = co_await core_.inquiries.AskReadiness();
+    readiness = co_await core_.inquiries.AskReadiness(function);
   }
   co_return readiness;
 }
@@ -232,13 +233,19 @@ asio::awaitable<Answer> ClientConnection::FunctionReadyAnswer(const Request& req
   if (function == nullptr) {
     co_return ErrorAnswer({404, "unknown_function", "there is no such function", 0}, request.id);
   }
-  Readiness readiness = co_await AskReadiness();
-  // Sessions do not matter: a function may use CUDA with its first request only.
-  if (readiness.is_ready &&
-      (function->upstream == nullptr || !co_await function->upstream->IsListening())) {
-    readiness = {false, "the function's server takes no connections"};
+  Readiness readiness = co_await AskReadiness(function->name);
+  if (readiness.is_ready && !co_await IsAnyListening(readiness.upstreams)) {
+    readiness = {.reason = "the function's server takes no connections"};
   }
-  co_return ReadyAnswer(readiness, function->config.name);
+  co_return ReadyAnswer(readiness, function->name);
+}
+
+asio::awaitable<bool> ClientConnection::IsAnyListening(const std::vector<std::string>& upstreams) {
+  for (const std::string& address : upstreams) {
+    UpstreamPool* const pool = core_.upstreams.Find(address);
+    if (pool != nullptr && co_await pool->IsListening()) co_return true;
+  }
+  co_return false;
 }
 
 asio::awaitable<bool> ClientConnection::SendOwn(const Request& request, Answer answer,

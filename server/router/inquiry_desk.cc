@@ -44,9 +44,10 @@ boost::asio::awaitable<Answer> InquiryDesk::Await(
   co_return answer;
 }
 
-boost::asio::awaitable<Readiness> InquiryDesk::AskReadiness() {
-  return Await<Readiness>(
-      [this](std::function<void(Readiness)> done) { node_.AskReadiness(std::move(done)); });
+boost::asio::awaitable<Readiness> InquiryDesk::AskReadiness(const std::string& function) {
+  return Await<Readiness>([this, function](std::function<void(Readiness)> done) {
+    node_.AskReadiness(function, std::move(done));
+  });
 }
 
 boost::asio::awaitable<std::string> InquiryDesk::AskMetrics() {

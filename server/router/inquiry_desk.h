@@ -22,7 +22,7 @@ class InquiryDesk {
   InquiryDesk(const InquiryDesk&) = delete;
   InquiryDesk& operator=(const InquiryDesk&) = delete;
 
-  boost::asio::awaitable<Readiness> AskReadiness();
+  boost::asio::awaitable<Readiness> AskReadiness(const std::string& function);
   boost::asio::awaitable<std::string> AskMetrics();
 
   // Ends all waits, which then answer as a node that does not answer, so that the loop can end.

@@ -35,6 +35,8 @@ void LeaseDesk::Confirm(Ticket ticket) {
   });
 }
 
+void LeaseDesk::AskAgain(Ticket ticket) { broker_.AskAgain(entries_.at(ticket).request); }
+
 void LeaseDesk::Release(Ticket ticket, scheduler::Ending ending) {
   const auto entry = entries_.find(ticket);
   const RequestId request = entry->second.request;

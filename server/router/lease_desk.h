@@ -34,6 +34,8 @@ class LeaseDesk {
   Ticket Ask(const RequestBroker::Demand& demand, Listener& listener);
   // OnLeaseConfirmed follows; OnLeaseLost comes before if the lease is lost already.
   void Confirm(Ticket ticket);
+  // OnGrant follows once more, as RequestBroker::AskAgain.
+  void AskAgain(Ticket ticket);
   // Ends the lease or the wait, as RequestBroker::Release. Exactly once for every ticket.
   void Release(Ticket ticket, scheduler::Ending ending);
 

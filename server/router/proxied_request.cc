@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <boost/beast/http/write.hpp>
 #include <utility>
 
@@ -15,14 +16,17 @@ namespace {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 
+// Instances that a request is sent to at most.
+constexpr int kMaxTries = 4;
+
 }  // namespace
 
 ProxiedRequest::ProxiedRequest(RouterCore& core, ClientRequest::Source client,
-                               std::shared_ptr<const RoutedFunction> routed,
+                               std::shared_ptr<const FunctionConfig> function,
                                const std::string& upstream_target, std::string request_id)
     : core_(core),
-      routed_(std::move(routed)),
-      function_(routed_->config),
+      kept_function_(std::move(function)),
+      function_(*kept_function_),
       request_id_(std::move(request_id)),
       changed_(core.io),
       failure_([this] { OnFailure(); }),
@@ -30,7 +34,6 @@ ProxiedRequest::ProxiedRequest(RouterCore& core, ClientRequest::Source client,
       response_(core.config.response_buffer_bytes, !request_.is_head_request()),
       lease_(core.io, core.desk, failure_),
       transfer_({.io = core.io,
-                 .pool = routed_->upstream.get(),
                  .function = function_,
                  .request = request_,
                  .response = response_,
@@ -61,16 +64,7 @@ asio::awaitable<bool> ProxiedRequest::Run() {
     watch_ = core_.hangups.Watch(request_.stream().socket().native_handle(), [this] {
       failure_.Set(Cause::kClientGone, "the client closed the connection");
     });
-    if (co_await transfer_.Resolve()) {
-      // Not a temporary: g++ 12 destroys braced temporaries in co_await expressions twice.
-      const TimePoint now = SteadyClock().Now();
-      const RequestBroker::Demand demand{.function = function_.name,
-                                         .id = request_id_,
-                                         .give_up = now + core_.config.queue_timeout,
-                                         .arrival = now};
-      co_await lease_.Acquire(demand);
-    }
-    if (lease_.grant()) co_await transfer_.Forward();
+    if (co_await Resolve()) co_await Forward();
   }
   bool keep_alive = false;
   if (!failure_) {
@@ -92,6 +86,49 @@ asio::awaitable<bool> ProxiedRequest::Run() {
   co_return (keep_alive && request_.is_read());
 }
 
+asio::awaitable<bool> ProxiedRequest::Resolve() {
+  bool is_any_found = false;
+  std::vector<std::string> failures;
+  const std::vector<InstanceConfig> instances = InstancesOf(function_);
+  for (const InstanceConfig& instance : instances) {
+    UpstreamPool* const pool = core_.upstreams.Find(instance.upstream);
+    if (pool == nullptr) continue;
+    const boost::system::error_code error = co_await pool->Resolve();
+    is_any_found = is_any_found || !error;
+    if (error) failures.push_back(fmt::format("{}: {}", instance.upstream, error.message()));
+  }
+  if (!is_any_found)
+    failure_.Set(Cause::kUpstreamDown, fmt::format("{}", fmt::join(failures, "; ")));
+  co_return !failure_;
+}
+
+asio::awaitable<void> ProxiedRequest::Forward() {
+  // Not a temporary: g++ 12 destroys braced temporaries in co_await expressions twice.
+  const TimePoint now = SteadyClock().Now();
+  const RequestBroker::Demand demand{.function = function_.name,
+                                     .id = request_id_,
+                                     .give_up = now + core_.config.queue_timeout,
+                                     .arrival = now};
+  co_await lease_.Acquire(demand);
+  for (int tries = 1; lease_.grant(); ++tries) {
+    const std::string upstream = lease_.grant()->upstream;
+    co_await transfer_.Forward(upstream, core_.upstreams.Find(upstream));
+    const bool may_go_on =
+        lease_.grant()->has_siblings && tries < kMaxTries && transfer_.MayGoElsewhere();
+    if (!failure_ || !may_go_on) co_return;
+    LogEvent(spdlog::level::warn, "an instance did not answer",
+             {{"function", function_.name},
+              {"instance", lease_.grant()->instance},
+              {"request_id", request_id_},
+              {"failure", failure_.detail()}});
+    // What fails from here on is not this try.
+    failure_.Clear();
+    co_await transfer_.End();
+    if (failure_) co_return;
+    co_await lease_.AskAgain();
+  }
+}
+
 void ProxiedRequest::Abort() { failure_.Set(Cause::kAborted, "the router stops"); }
 
 void ProxiedRequest::OnFailure() {
@@ -110,7 +147,10 @@ std::optional<Refusal> ProxiedRequest::FindRefusal() const {
     return Refusal{503, "draining", "this node is shutting down; send the request to another one",
                    kRetrySoonSeconds};
   }
-  if (function_.upstream.empty()) {
+  const std::vector<InstanceConfig> instances = InstancesOf(function_);
+  const bool has_upstream = std::ranges::any_of(
+      instances, [](const InstanceConfig& instance) { return !instance.upstream.empty(); });
+  if (!has_upstream) {
     return Refusal{
         503, "no_upstream",
         fmt::format("function {} has no upstream; set it in the configuration", function_.name)};
@@ -123,6 +163,7 @@ void ProxiedRequest::AddTimings(std::vector<std::pair<std::string, std::string>>
   if (!grant) return;
   const TimePoint end = response_.EndOr(SteadyClock().Now());
   fields.emplace_back("X-Torpor-Gpu", std::to_string(grant->gpu.value));
+  if (grant->has_siblings) fields.emplace_back("X-Torpor-Instance", grant->instance);
   fields.emplace_back("X-Torpor-Queue-Ms", FormatMilliseconds(grant->queue));
   fields.emplace_back("X-Torpor-Swap", NameOf(grant->source));
   fields.emplace_back("X-Torpor-Swap-Ms", FormatMilliseconds(grant->swap));
@@ -249,6 +290,7 @@ void ProxiedRequest::Record(unsigned status) {
   core_.parts.metrics->OnRequest(record);
   LogEvent(spdlog::level::info, "request",
            {{"function", function_.name},
+            {"instance", grant && grant->has_siblings ? grant->instance : ""},
             {"request_id", request_id_},
             {"method", request_.method()},
             {"status", status},

@@ -52,6 +52,16 @@ struct RequestMetrics::Series {
     return added;
   }
 
+  void Drop(const RequestCounts& dropped) {
+    for (Counter* const counter : dropped.requests) requests.Remove(counter);
+    for (Counter* const counter : dropped.grants) grants.Remove(counter);
+    deadline_met.Remove(dropped.deadline_met);
+    duration.Remove(dropped.duration);
+    queue.Remove(dropped.queue);
+    swap.Remove(dropped.swap);
+    run.Remove(dropped.run);
+  }
+
   Registry registry;
   Family<Counter>& requests =
       AddCounter(registry, "torpor_requests_total", "Requests by how they ended.");
@@ -84,6 +94,11 @@ RequestMetrics::~RequestMetrics() = default;
 
 void RequestMetrics::SetFunctions(const std::map<std::string, FunctionConfig>& functions) {
   MutexLock lock(&series_->mutex);
+  std::erase_if(series_->counts, [&](const auto& known) {
+    const bool has_gone = !functions.contains(known.first);
+    if (has_gone) series_->Drop(known.second);
+    return has_gone;
+  });
   for (const auto& [name, function] : functions) {
     auto found = series_->counts.find(name);
     if (found == series_->counts.end()) {

@@ -15,8 +15,8 @@ class RequestMetrics {
   RequestMetrics();
   ~RequestMetrics();
 
-  // Counts requests of these functions, from now on by these deadlines. Counts of other functions
-  // stay as they are.
+  // Counts requests of these functions, from now on by these deadlines. Series of others are
+  // dropped.
   void SetFunctions(const std::map<std::string, FunctionConfig>& functions);
 
   void OnRequest(const RequestRecord& request);

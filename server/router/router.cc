@@ -27,27 +27,17 @@ RouterCore::RouterCore(const Router::Options& router_options, Router::Parts rout
       parts(router_parts),
       desk(io, *parts.broker),
       inquiries(io, *parts.node),
-      hangups(io) {}
+      hangups(io),
+      upstreams(io) {}
 
-void RouterCore::SetFunctions(const std::map<std::string, FunctionConfig>& configs) {
-  std::map<std::string, std::shared_ptr<const RoutedFunction>> replaced;
-  for (const auto& [name, config_of_function] : configs) {
-    auto function = std::make_shared<RoutedFunction>();
-    function->config = config_of_function;
-    const std::string& upstream = function->config.upstream;
-    const std::shared_ptr<const RoutedFunction> known = FindFunction(name);
-    if (known != nullptr && known->config.upstream == upstream) {
-      function->upstream = known->upstream;
-    } else if (const auto address = ParseHostAndPort(upstream); address.ok()) {
-      // An address that is not valid was refused by the configuration's loader.
-      function->upstream = std::make_shared<UpstreamPool>(io, *address);
-    }
-    replaced.emplace(name, std::move(function));
+void RouterCore::SetFunctions(const std::map<std::string, FunctionConfig>& configured) {
+  functions.clear();
+  for (const auto& [name, function] : configured) {
+    functions[name] = std::make_shared<const FunctionConfig>(function);
   }
-  functions = std::move(replaced);
 }
 
-std::shared_ptr<const RoutedFunction> RouterCore::FindFunction(const std::string& name) const {
+std::shared_ptr<const FunctionConfig> RouterCore::FindFunction(const std::string& name) const {
   const auto found = functions.find(name);
   return found == functions.end() ? nullptr : found->second;
 }
@@ -189,10 +179,8 @@ class AsioRouter final : public Router {
       if (*acceptor) (*acceptor)->close(ignored);
     }
     for (ClientConnection* const connection : core_.connections) connection->Abort();
-    for (const auto& [name, function] : core_.functions) {
-      if (function->upstream != nullptr) function->upstream->CloseIdle();
-    }
     core_.inquiries.Close();
+    core_.upstreams.CloseIdle();
     core_.hangups.Close();
   }
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/broker/node_inquiry.h"
@@ -37,7 +38,7 @@ class Router {
   virtual std::string http_address() const = 0;
   virtual std::string metrics_address() const = 0;
 
-  // The functions that the router knows from now on. Requests in progress keep theirs. Thread-safe.
+  // Makes these the node's functions. Requests in progress keep theirs. Thread-safe.
   virtual void SetFunctions(std::map<std::string, FunctionConfig> functions) = 0;
   // Replaces all settings but the addresses. Thread-safe.
   virtual void SetOptions(const Options& options) = 0;

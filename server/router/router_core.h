@@ -12,26 +12,19 @@
 #include "server/router/inquiry_desk.h"
 #include "server/router/lease_desk.h"
 #include "server/router/router.h"
-#include "server/router/upstream_pool.h"
+#include "server/router/upstream_pools.h"
 
 namespace torpor::server {
 
 class ClientConnection;
 
-// A function, as the router knows it. A request shares the function until its own end.
-struct RoutedFunction {
-  FunctionConfig config;
-  std::shared_ptr<UpstreamPool> upstream;  // nullptr without one
-};
-
 // State that all connections share. Used on the router's thread only.
 struct RouterCore {
   RouterCore(const Router::Options& router_options, Router::Parts router_parts);
 
-  // Replaces the set of functions. Connections to an upstream that stays are kept.
-  void SetFunctions(const std::map<std::string, FunctionConfig>& configs);
+  void SetFunctions(const std::map<std::string, FunctionConfig>& configured);
   // Returns nullptr if there is no such function.
-  std::shared_ptr<const RoutedFunction> FindFunction(const std::string& name) const;
+  std::shared_ptr<const FunctionConfig> FindFunction(const std::string& name) const;
 
   // Counts a request in progress. The matching EndRequest may complete a drain.
   void BeginRequest() { ++active_requests; }
@@ -44,7 +37,9 @@ struct RouterCore {
   LeaseDesk desk;
   InquiryDesk inquiries;
   HangupWatcher hangups;
-  std::map<std::string, std::shared_ptr<const RoutedFunction>> functions;
+  UpstreamPools upstreams;
+  // By name. A request keeps its function's as it was when the request came.
+  std::map<std::string, std::shared_ptr<const FunctionConfig>> functions;
   std::set<ClientConnection*> connections;
   int active_requests = 0;
   bool is_draining = false;

@@ -27,7 +27,7 @@ bool IsAnyPort(const std::string& address) {
 class ProcessRouter final : public RemoteRouter {
  public:
   ProcessRouter(const Config& config, Parts parts)
-      : config_(config), parts_(std::move(parts)), functions_(config.functions) {}
+      : config_(config), parts_(std::move(parts)) {}
 
   absl::Status Start() {
     // Before the first stream: its process must be known.
@@ -51,11 +51,8 @@ class ProcessRouter final : public RemoteRouter {
     return bound_.metrics_address;
   }
 
-  void Change(const std::string& function, std::span<const SettingText> changes) override {
-    MutexLock lock(&mutex_);
-    const auto found = functions_.find(function);
-    if (found == functions_.end() || !ChangeFunction(found->second, changes).ok()) return;
-    server_->SetFunctions(functions_);
+  void SetFunctions(std::map<std::string, FunctionConfig> functions) override {
+    server_->SetFunctions(std::move(functions));
   }
 
   void Stop() override { keeper()->Stop(config_.drain_timeout + kEndGrace); }
@@ -141,7 +138,6 @@ class ProcessRouter final : public RemoteRouter {
   const Config config_;
   const Parts parts_;
   mutable Mutex mutex_;
-  std::map<std::string, FunctionConfig> functions_ ABSL_GUARDED_BY(mutex_);
   RouterConfig bound_ ABSL_GUARDED_BY(mutex_) = {.http_address = "", .metrics_address = ""};
   std::shared_ptr<RouterKeeper> keeper_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<RoutingServer> server_;  // goes first: uses the keeper

@@ -1,15 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
-#include <span>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "server/broker/node_inquiry.h"
 #include "server/broker/request_broker.h"
 #include "server/config/config.h"
-#include "server/config/settings.h"
 
 namespace torpor::server {
 
@@ -19,7 +18,7 @@ class RemoteRouter {
  public:
   struct Parts {
     RequestBroker* broker = nullptr;  // must outlive the router and its own callbacks
-    std::function<Readiness()> readiness;
+    std::function<Readiness(const std::string& function)> readiness;  // empty: of the node
     std::function<std::string()> metrics;  // torpord's part of /metrics
     std::string program;                   // of torpor-router
   };
@@ -35,8 +34,8 @@ class RemoteRouter {
   virtual std::string http_address() const = 0;
   virtual std::string metrics_address() const = 0;
 
-  // A function's settings have changed, validly.
-  virtual void Change(const std::string& function, std::span<const SettingText> changes) = 0;
+  // Makes these the node's functions, for requests from then on.
+  virtual void SetFunctions(std::map<std::string, FunctionConfig> functions) = 0;
 
   // The router refuses new requests, waits for those in progress up to the drain timeout, and ends.
   virtual void Stop() = 0;

@@ -2,11 +2,23 @@
 
 #include <spdlog/spdlog.h>
 
+#include <string>
 #include <utility>
 
 #include "server/broker/broker_messages.h"
 
 namespace torpor::server {
+namespace {
+
+v1::TorpordMessage LostMessage(std::uint64_t request, std::uint64_t lease, std::string why) {
+  v1::TorpordMessage message;
+  message.mutable_lost()->set_request_id(request);
+  message.mutable_lost()->set_lease_id(lease);
+  message.mutable_lost()->set_message(std::move(why));
+  return message;
+}
+
+}  // namespace
 
 void RoutedRequests::OnMessage(const v1::RouterMessage::Holding& holding) {
   for (const v1::Demand& demand : holding.waiting()) OnMessage(demand);
@@ -20,22 +32,22 @@ void RoutedRequests::OnMessage(const v1::RouterMessage::Holding& holding) {
 void RoutedRequests::OnMessage(const v1::Demand& demand) {
   const std::uint64_t id = demand.request_id();
   if (is_paused_->load() || requests_.count(id) > 0) return;
-  auto on_grant = [link = link_, is_paused = is_paused_,
-                   id](const absl::StatusOr<RequestGrant>& grant) {
+  // Of the newest grant: both callbacks come on the controller's thread.
+  const auto lease = std::make_shared<LeaseId>();
+  auto on_grant = [link = link_, is_paused = is_paused_, id,
+                   lease](const absl::StatusOr<RequestGrant>& grant) {
     if (!grant.ok() && is_paused->load()) return;  // the next torpord decides
     v1::TorpordMessage message;
     if (grant.ok()) {
+      *lease = grant->lease;
       *message.mutable_grant() = ToMessage(id, *grant);
     } else {
       *message.mutable_refusal() = ToMessage(id, grant.status());
     }
     link->Send(std::move(message));
   };
-  auto on_lost = [link = link_, id](const absl::Status& status) {
-    v1::TorpordMessage message;
-    message.mutable_lost()->set_request_id(id);
-    message.mutable_lost()->set_message(std::string(status.message()));
-    link->Send(std::move(message));
+  auto on_lost = [link = link_, id, lease](const absl::Status& status) {
+    link->Send(LostMessage(id, lease->value, std::string(status.message())));
   };
   requests_[id] = broker_.Acquire(FromMessage(demand), std::move(on_grant), std::move(on_lost));
 }
@@ -49,11 +61,15 @@ void RoutedRequests::OnMessage(const v1::RouterMessage::Confirm& confirm) {
   };
   const auto found = requests_.find(id);
   if (found != requests_.end()) return broker_.ConfirmLease(found->second, std::move(done));
-  v1::TorpordMessage message;
-  message.mutable_lost()->set_request_id(id);
-  message.mutable_lost()->set_message("torpord was started anew while the request ran");
-  link_->Send(std::move(message));
+  link_->Send(
+      LostMessage(id, confirm.lease_id(), "torpord was started anew while the request ran"));
   done();
+}
+
+void RoutedRequests::OnMessage(const v1::RouterMessage::AskAgain& again) {
+  const auto found = requests_.find(again.demand().request_id());
+  if (found == requests_.end()) return OnMessage(again.demand());
+  broker_.AskAgain(found->second);
 }
 
 void RoutedRequests::OnMessage(const v1::RouterMessage::Release& release) {

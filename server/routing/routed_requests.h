@@ -27,6 +27,7 @@ class RoutedRequests {
   void OnMessage(const v1::RouterMessage::Holding& holding);
   void OnMessage(const v1::Demand& demand);
   void OnMessage(const v1::RouterMessage::Confirm& confirm);
+  void OnMessage(const v1::RouterMessage::AskAgain& again);
   void OnMessage(const v1::RouterMessage::Release& release);
 
   // The router has gone, and its clients with it: releases all requests. Returns how many.

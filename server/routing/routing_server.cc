@@ -13,6 +13,7 @@
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "proto/torpor/v1/router.grpc.pb.h"
+#include "server/broker/function_messages.h"
 #include "server/routing/batch_queue.h"
 #include "server/routing/protocol.h"
 #include "server/routing/routed_requests.h"
@@ -124,18 +125,6 @@ class RouterStream final : public grpc::ServerBidiReactor<v1::RouterBatch, v1::T
   bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-v1::TorpordMessage::Functions ToMessage(const std::map<std::string, FunctionConfig>& functions) {
-  v1::TorpordMessage::Functions message;
-  for (const auto& [name, function] : functions) {
-    auto& added = *message.add_functions();
-    added.set_name(name);
-    added.set_upstream(function.upstream);
-    added.set_upstream_timeout_ns(function.upstream_timeout.count());
-    added.set_deadline_ns(function.deadline.count());
-  }
-  return message;
-}
-
 class GrpcRoutingServer final : public RoutingServer,
                                 private StreamListener,
                                 private v1::Routing::CallbackService {
@@ -196,6 +185,8 @@ class GrpcRoutingServer final : public RoutingServer,
         return stream->requests->OnMessage(message.acquire());
       case v1::RouterMessage::kConfirm:
         return stream->requests->OnMessage(message.confirm());
+      case v1::RouterMessage::kAskAgain:
+        return stream->requests->OnMessage(message.ask_again());
       case v1::RouterMessage::kRelease:
         return stream->requests->OnMessage(message.release());
       case v1::RouterMessage::kInquiry:
@@ -253,9 +244,12 @@ class GrpcRoutingServer final : public RoutingServer,
         answer.set_is_ready(true);
         answer.set_text(parts_.metrics());
       } else {
-        Readiness readiness = parts_.readiness();
+        Readiness readiness = parts_.readiness(question.function());
         answer.set_is_ready(readiness.is_ready);
         answer.set_text(std::move(readiness.reason));
+        for (std::string& upstream : readiness.upstreams) {
+          answer.add_upstreams(std::move(upstream));
+        }
       }
       link->Send(std::move(message));
     }

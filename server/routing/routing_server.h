@@ -26,7 +26,7 @@ class RoutingServer {
     std::function<std::string(const v1::RouterMessage::Hello&)> find_refusal;
     std::function<void(const v1::RouterMessage::Hello&)> on_attached;
     // Answers to routers' inquiries: may take a while.
-    std::function<Readiness()> readiness;
+    std::function<Readiness(const std::string& function)> readiness;  // empty: of the node
     std::function<std::string()> metrics;
   };
 

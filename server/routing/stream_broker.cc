@@ -34,12 +34,26 @@ void StreamBroker::ConfirmLease(RequestId request, std::function<void()> done) {
   Request& running = requests_.at(request.value);
   running.on_confirmed = std::move(done);
   running.confirm_by = clock_.Now() + kConfirmPatience;
-  if (link_ != nullptr) SendConfirm(request.value);
+  if (link_ != nullptr) SendConfirm(request.value, running);
 }
 
-void StreamBroker::SendConfirm(std::uint64_t id) {
+void StreamBroker::SendConfirm(std::uint64_t id, const Request& request) {
   v1::RouterMessage message;
   message.mutable_confirm()->set_request_id(id);
+  message.mutable_confirm()->set_lease_id(request.lease.value);
+  link_->Send(std::move(message));
+}
+
+void StreamBroker::AskAgain(RequestId request) {
+  MutexLock lock(&mutex_);
+  Request& asking = requests_.at(request.value);
+  const LeaseId left = std::exchange(asking.lease, {});
+  asking.state = Request::State::kWaiting;
+  asking.is_lost = false;
+  asking.on_confirmed = nullptr;
+  if (link_ == nullptr) return;  // the next torpord hears of one that waits
+  v1::RouterMessage message;
+  *message.mutable_ask_again() = ToMessage(request.value, left, asking.demand);
   link_->Send(std::move(message));
 }
 
@@ -77,7 +91,7 @@ void StreamBroker::Attach(std::shared_ptr<TorpordLink> link) {
   released_.clear();
   link_->Send(std::move(message));
   for (const auto& [id, request] : requests_) {
-    if (request.on_confirmed) SendConfirm(id);
+    if (request.on_confirmed) SendConfirm(id, request);
   }
 }
 
@@ -104,7 +118,7 @@ void StreamBroker::OnMessage(const v1::TorpordMessage::Refusal& refusal) {
 }
 
 void StreamBroker::OnMessage(const v1::TorpordMessage::Lost& lost) {
-  Lose(lost.request_id(), absl::UnavailableError(lost.message()));
+  Lose(lost.request_id(), LeaseId{lost.lease_id()}, absl::UnavailableError(lost.message()));
 }
 
 void StreamBroker::OnMessage(const v1::TorpordMessage::Confirmed& confirmed) {
@@ -123,15 +137,19 @@ void StreamBroker::Refuse(std::uint64_t id, const absl::Status& status) {
   on_grant(status);
 }
 
-void StreamBroker::Lose(std::uint64_t id, const absl::Status& status) {
+void StreamBroker::Lose(std::uint64_t id, LeaseId lease, const absl::Status& status) {
   OnLost on_lost;
   {
     MutexLock lock(&mutex_);
     const auto found = requests_.find(id);
     if (found == requests_.end()) return;
-    on_lost = std::exchange(found->second.on_lost, nullptr);
+    Request& request = found->second;
+    // Of a lease that the request has left meanwhile nobody wants to hear.
+    const bool is_held = request.state == Request::State::kRunning && request.lease == lease;
+    if (!is_held || std::exchange(request.is_lost, true)) return;
+    on_lost = request.on_lost;
   }
-  if (on_lost) on_lost(status);
+  on_lost(status);
 }
 
 void StreamBroker::Confirm(std::uint64_t id) {
@@ -147,7 +165,7 @@ void StreamBroker::Confirm(std::uint64_t id) {
 
 void StreamBroker::Expire() {
   std::vector<std::uint64_t> given_up;
-  std::vector<std::uint64_t> unconfirmed;
+  std::vector<std::pair<std::uint64_t, LeaseId>> unconfirmed;
   bool is_away = false;
   {
     MutexLock lock(&mutex_);
@@ -158,13 +176,15 @@ void StreamBroker::Expire() {
       if (request.state == Request::State::kWaiting && request.demand.give_up <= latest) {
         given_up.push_back(id);
       }
-      if (request.on_confirmed && request.confirm_by <= latest) unconfirmed.push_back(id);
+      if (request.on_confirmed && request.confirm_by <= latest) {
+        unconfirmed.emplace_back(id, request.lease);
+      }
     }
   }
   const std::string why = is_away ? "torpord is away" : "torpord does not answer";
   for (const std::uint64_t id : given_up) Refuse(id, absl::DeadlineExceededError(why));
-  for (const std::uint64_t id : unconfirmed) {
-    Lose(id, absl::UnavailableError(why));
+  for (const auto& [id, lease] : unconfirmed) {
+    Lose(id, lease, absl::UnavailableError(why));
     Confirm(id);
   }
 }

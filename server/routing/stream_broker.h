@@ -25,6 +25,7 @@ class StreamBroker final : public RequestBroker {
 
   RequestId Acquire(const Demand& demand, OnGrant on_grant, OnLost on_lost) override;
   void ConfirmLease(RequestId request, std::function<void()> done) override;
+  void AskAgain(RequestId request) override;
   void Release(RequestId request, scheduler::Ending ending) override;
 
   // --- The stream ---
@@ -46,18 +47,19 @@ class StreamBroker final : public RequestBroker {
     enum class State { kWaiting, kRunning, kRefused };
     Demand demand;
     State state = State::kWaiting;
-    LeaseId lease;
+    LeaseId lease;         // while it runs
+    bool is_lost = false;  // the lease, as on_lost was told
     OnGrant on_grant;
     OnLost on_lost;
     std::function<void()> on_confirmed;  // set while a confirmation is awaited
     TimePoint confirm_by{};
   };
 
-  // These run `then` without the lock if the request is there.
+  // No effect on a request that is not there, or not in the state for it.
   void Refuse(std::uint64_t id, const absl::Status& status);
-  void Lose(std::uint64_t id, const absl::Status& status);
+  void Lose(std::uint64_t id, LeaseId lease, const absl::Status& status);
   void Confirm(std::uint64_t id);
-  void SendConfirm(std::uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SendConfirm(std::uint64_t id, const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
   Mutex mutex_;

@@ -13,40 +13,49 @@ constexpr Duration kMoment = std::chrono::seconds(1);
 
 }  // namespace
 
-void StreamInquiry::AskReadiness(std::function<void(Readiness)> on_answer) {
-  Ask(Subject::READINESS, [on_answer = std::move(on_answer)](bool is_ready, std::string text) {
-    on_answer({is_ready, std::move(text)});
-  });
+void StreamInquiry::AskReadiness(const std::string& function,
+                                 std::function<void(Readiness)> on_answer) {
+  Question question;
+  question.set_subject(Question::READINESS);
+  question.set_function(function);
+  Ask(std::move(question),
+      [on_answer = std::move(on_answer)](const v1::TorpordMessage::Answer& answer) {
+        on_answer({.is_ready = answer.is_ready(),
+                   .reason = answer.text(),
+                   .upstreams = {answer.upstreams().begin(), answer.upstreams().end()}});
+      });
 }
 
 void StreamInquiry::AskMetrics(std::function<void(std::string)> on_answer) {
-  Ask(Subject::METRICS, [on_answer = std::move(on_answer)](bool is_answered, std::string text) {
-    on_answer(is_answered ? std::move(text) : std::string());
-  });
+  Question question;
+  question.set_subject(Question::METRICS);
+  Ask(std::move(question),
+      [on_answer = std::move(on_answer)](const v1::TorpordMessage::Answer& answer) {
+        on_answer(answer.is_ready() ? answer.text() : std::string());
+      });
 }
 
-void StreamInquiry::Ask(Subject::Subject subject, OnAnswer on_answer) {
+void StreamInquiry::Ask(Question question, OnAnswer on_answer) {
   {
     MutexLock lock(&mutex_);
-    const std::uint64_t id = ++last_id_;
+    question.set_inquiry_id(++last_id_);
     const TimePoint begin = link_ == nullptr ? away_since_ : clock_.Now();
-    inquiries_[id] = {subject, std::move(on_answer), begin + kMoment};
-    if (link_ != nullptr) Send(id, subject);
+    if (link_ != nullptr) Send(question);
+    inquiries_[last_id_] = {std::move(question), std::move(on_answer), begin + kMoment};
   }
   Expire();  // who has been away for long is not waited for
 }
 
-void StreamInquiry::Send(std::uint64_t id, Subject::Subject subject) {
+void StreamInquiry::Send(const Question& question) {
   v1::RouterMessage message;
-  message.mutable_inquiry()->set_inquiry_id(id);
-  message.mutable_inquiry()->set_subject(subject);
+  *message.mutable_inquiry() = question;
   link_->Send(std::move(message));
 }
 
 void StreamInquiry::Attach(std::shared_ptr<TorpordLink> link) {
   MutexLock lock(&mutex_);
   link_ = std::move(link);
-  for (const auto& [id, inquiry] : inquiries_) Send(id, inquiry.subject);
+  for (const auto& [id, inquiry] : inquiries_) Send(inquiry.question);
 }
 
 void StreamInquiry::Detach() {
@@ -64,7 +73,7 @@ void StreamInquiry::OnMessage(const v1::TorpordMessage::Answer& answer) {
     on_answer = std::move(found->second.on_answer);
     inquiries_.erase(found);
   }
-  on_answer(answer.is_ready(), answer.text());
+  on_answer(answer);
 }
 
 void StreamInquiry::Expire() {
@@ -86,7 +95,9 @@ void StreamInquiry::Expire() {
                         ToSeconds(now - away_since_));
     }
   }
-  for (const OnAnswer& on_answer : expired) on_answer(false, why);
+  v1::TorpordMessage::Answer no_answer;
+  no_answer.set_text(why);
+  for (const OnAnswer& on_answer : expired) on_answer(no_answer);
 }
 
 }  // namespace torpor::server

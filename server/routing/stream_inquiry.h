@@ -22,7 +22,8 @@ class StreamInquiry final : public NodeInquiry {
   // torpord is away from now on. `clock` must outlive the object.
   explicit StreamInquiry(const Clock& clock) : clock_(clock), away_since_(clock.Now()) {}
 
-  void AskReadiness(std::function<void(Readiness)> on_answer) override;
+  void AskReadiness(const std::string& function,
+                    std::function<void(Readiness)> on_answer) override;
   void AskMetrics(std::function<void(std::string)> on_answer) override;
 
   // --- The stream ---
@@ -36,17 +37,17 @@ class StreamInquiry final : public NodeInquiry {
   void Expire();
 
  private:
-  using Subject = v1::RouterMessage::Inquiry;
-  using OnAnswer = std::function<void(bool is_ready, std::string text)>;
+  using Question = v1::RouterMessage::Inquiry;
+  using OnAnswer = std::function<void(const v1::TorpordMessage::Answer&)>;
 
   struct Inquiry {
-    Subject::Subject subject = Subject::READINESS;
+    Question question;
     OnAnswer on_answer;
     TimePoint answer_by;
   };
 
-  void Ask(Subject::Subject subject, OnAnswer on_answer);
-  void Send(std::uint64_t id, Subject::Subject subject) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Ask(Question question, OnAnswer on_answer);
+  void Send(const Question& question) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
   Mutex mutex_;

@@ -46,6 +46,24 @@ template <>
 inline constexpr auto kWordsOf<Transport> = std::to_array<Word<Transport>>(
     {{Transport::kAuto, "auto"}, {Transport::kGrpc, "grpc"}, {Transport::kRings, "rings"}});
 
+// Whether images in host memory lie in huge pages.
+enum class HugePages {
+  kAuto,  // where the system gives shared memory any
+  kOff,
+};
+template <>
+inline constexpr auto kWordsOf<HugePages> =
+    std::to_array<Word<HugePages>>({{HugePages::kAuto, "auto"}, {HugePages::kOff, "off"}});
+
+// Whether an executor keeps to the CPUs of its GPU's NUMA node.
+enum class NumaBinding {
+  kAuto,  // where the system knows the node
+  kOff,
+};
+template <>
+inline constexpr auto kWordsOf<NumaBinding> =
+    std::to_array<Word<NumaBinding>>({{NumaBinding::kAuto, "auto"}, {NumaBinding::kOff, "off"}});
+
 // Minimum size of a group in which images are swapped in.
 inline constexpr Bytes kMinGroupBytes = 64 * kKiB;
 

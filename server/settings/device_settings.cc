@@ -71,6 +71,8 @@ Settings<DeviceSettings> MakeDeviceTable() {
                   "Sizes of the slots in the arena's partitions with translate, as 2MiB,20MiB; "
                   "none: buddy systems only; auto: 2MiB and 20MiB if they fit"),
       MakeSetting("swap_pinned", FlagKind(), &Target::swap_pinned, "Pin images for copies"),
+      MakeSetting("swap_pinned_ahead", FlagKind(), &Target::swap_pinned_ahead,
+                  "Pin images while executors are idle, not only at the first copy"),
       MakeSetting("swap_pipeline", ChoiceKind<SwapPipeline>(), &Target::swap_pipeline,
                   "What runs while an image is swapped in: nothing, or work whose allocations "
                   "have arrived, copied one by one or in groups"),
@@ -83,6 +85,10 @@ Settings<DeviceSettings> MakeDeviceTable() {
       MakeSetting("transport", ChoiceKind<Transport>(), &Target::transport,
                   "How batches and replies travel: by rings in shared memory, by gRPC, or as each "
                   "function chooses"),
+      MakeSetting("huge_pages", ChoiceKind<HugePages>(), &Target::huge_pages,
+                  "Whether images lie in huge pages where the system gives shared memory any"),
+      MakeSetting("numa_binding", ChoiceKind<NumaBinding>(), &Target::numa_binding,
+                  "Whether executors keep to the CPUs of their GPU's NUMA node"),
   };
 }
 

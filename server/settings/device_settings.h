@@ -18,11 +18,14 @@ struct DeviceSettings {
   // Sizes of the slots in the arena's partitions (kTranslate), ascending. nullopt: the sizes of
   // memory::PartitionSizes if they fit. Empty: buddy systems only.
   std::optional<std::vector<Bytes>> partition_sizes;
-  bool swap_pinned = true;  // images are pinned for copies
+  bool swap_pinned = true;        // images are pinned for copies
+  bool swap_pinned_ahead = true;  // before their first copy, by idle executors
   SwapPipeline swap_pipeline = SwapPipeline::kGroup;
   Bytes swap_group_bytes = 0;  // 0: chosen by measuring the GPU's link
   SwapWait swap_wait = SwapWait::kAllocation;
   Transport transport = Transport::kAuto;
+  HugePages huge_pages = HugePages::kAuto;
+  NumaBinding numa_binding = NumaBinding::kAuto;
 
   bool operator==(const DeviceSettings&) const = default;
 };

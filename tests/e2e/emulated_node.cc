@@ -80,19 +80,29 @@ EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::s
     if (settings.find(name.substr(0, name.find(' '))) == std::string::npos) yaml += name;
   }
   yaml += "functions:\n";
+  std::string last_function;
   for (std::size_t i = 0; i < functions.size(); ++i) {
+    const std::size_t slash = functions[i].find('/');
+    const std::string function = functions[i].substr(0, slash);
+    if (function != std::exchange(last_function, function)) {
+      yaml += "  - name: " + function + "\n";
+      yaml += "    deadline: 1s\n    upstream_timeout: 60s\n";
+      if (function_setting.find("memory_limit:") == std::string::npos) {
+        yaml += "    memory_limit: 1GiB\n";
+      }
+      if (i == 0) yaml += "    gpus: " + std::to_string(gpus) + "\n";
+      if (!function_setting.empty()) yaml += "    " + function_setting + "\n";
+      if (slash != std::string::npos) yaml += "    instances:\n";
+    }
     // Known before the function starts: it is in the configuration.
     const Port& port = ports_[functions[i]] = FreePort();
-    folder_.Write(functions[i] + ".token", "secret-of-" + functions[i] + "\n");
-    yaml += "  - name: " + functions[i] + "\n";
-    yaml += "    upstream: 127.0.0.1:" + std::to_string(port.number) + "\n";
-    yaml += "    deadline: 1s\n    upstream_timeout: 60s\n";
-    if (function_setting.find("memory_limit:") == std::string::npos) {
-      yaml += "    memory_limit: 1GiB\n";
-    }
-    yaml += "    token_file: " + functions[i] + ".token\n";
-    if (i == 0) yaml += "    gpus: " + std::to_string(gpus) + "\n";
-    if (!function_setting.empty()) yaml += "    " + function_setting + "\n";
+    const std::string token_file = fmt::format("{}.token", i);
+    folder_.Write(token_file, "secret-of-" + functions[i] + "\n");
+    if (slash != std::string::npos)
+      yaml += "      - name: " + functions[i].substr(slash + 1) + "\n";
+    const char* const indent = slash == std::string::npos ? "    " : "        ";
+    yaml += fmt::format("{}upstream: 127.0.0.1:{}\n", indent, port.number);
+    yaml += fmt::format("{}token_file: {}\n", indent, token_file);
   }
   config_path_ = folder_.Write("config.yaml", yaml);
 }

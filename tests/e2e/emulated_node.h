@@ -20,7 +20,8 @@ namespace torpor::e2e {
 class EmulatedNode {
  public:
   // `settings` are further lines of the configuration; `gpus`, how many GPUs the first function
-  // has; `function_setting`, a line of every function's.
+  // has; `function_setting`, a line of every function's. FUNCTION/INSTANCE stands for an instance:
+  // those of a function follow each other.
   EmulatedNode(const std::string& topology, const std::vector<std::string>& functions,
                const std::string& settings = "", int gpus = 1,
                const std::string& function_setting = "");

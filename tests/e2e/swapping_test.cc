@@ -93,6 +93,13 @@ TEST_P(Swapping, WhatKernelsChangeWhileItComesIsKept) {
   EXPECT_EQ(Run(23), SumOfAll(4));
 }
 
+TEST_P(Swapping, OfSeveralUploadsTheLastIsKept) {
+  for (std::uint64_t value = 1; value <= 2; ++value) {
+    EXPECT_EQ(Ask("upload", "{\"value\":[" + std::to_string(value) + "]}"), SumOf(0, value));
+    EXPECT_EQ(Ask("first", "{}"), SumOf(0, value));
+  }
+}
+
 class StatelessFunctions : public TwoForOneGpu {
  protected:
   StatelessFunctions() : TwoForOneGpu("", "stateless: true") {}
@@ -102,6 +109,12 @@ TEST_F(StatelessFunctions, KeepWhatTheirProgramsSetUp) {
   EXPECT_EQ(Run(1), SumOfAll(0));
   EXPECT_EQ(Ask("add", R"({"value":[1]})"), SumOfAll(1));
   EXPECT_EQ(Run(1), SumOfAll(0)) << "what a request changed went with its eviction";
+}
+
+TEST_F(StatelessFunctions, KeepTheLastUploadOfARequest) {
+  EXPECT_EQ(Run(1), SumOfAll(0));
+  EXPECT_EQ(Ask("upload", R"({"value":[7]})"), SumOf(0, 7));
+  EXPECT_EQ(Ask("first", "{}"), SumOf(0, 7));
 }
 
 class LargeChunks : public TwoForOneGpu {

@@ -12,8 +12,9 @@ constexpr std::uint64_t kHash = 0x1234'5678'9abc'def8;
 
 class BlockStatesTest : public testing::Test {
  protected:
-  std::vector<std::uint64_t> words_ = std::vector<std::uint64_t>(8);
-  BlockStates states_{words_, kBlock};
+  std::vector<BlockRecord> records_ = std::vector<BlockRecord>(8);
+  CheckpointRecord checkpoint_;
+  BlockStates states_{records_, checkpoint_, kBlock};
 };
 
 TEST_F(BlockStatesTest, NothingIsKnownOfANewImage) {
@@ -39,8 +40,8 @@ TEST_F(BlockStatesTest, AnUploadIsForgottenAboutUntilItIsHashed) {
 TEST_F(BlockStatesTest, WhatTheGpuWroteIsScratchOrChanged) {
   states_.NoteUpload({0, kBlock});
   states_.SetInStep(0, kHash);
-  states_.NoteChanged(0);
-  states_.NoteChanged(1);
+  states_.NoteOverwritten(0);
+  states_.NoteOverwritten(1);
   EXPECT_FALSE(states_.IsInStep(0, kHash));
   EXPECT_EQ(states_.origin(0), BlockOrigin::kChanged);
   EXPECT_EQ(states_.origin(1), BlockOrigin::kScratch);
@@ -48,7 +49,7 @@ TEST_F(BlockStatesTest, WhatTheGpuWroteIsScratchOrChanged) {
 
 TEST_F(BlockStatesTest, AnUploadThatWasNotHashedYetIsNoChange) {
   states_.NoteUpload({0, kBlock});
-  states_.NoteChanged(0);
+  states_.NoteOverwritten(0);
   states_.SetInStep(0, kHash);
   EXPECT_EQ(states_.origin(0), BlockOrigin::kUploaded);
   EXPECT_TRUE(states_.IsInStep(0, kHash));
@@ -63,11 +64,11 @@ TEST_F(BlockStatesTest, ContentIsKnownOfZerosAndOfWhatWasHashed) {
   const auto first = states_.content(0);
   ASSERT_TRUE(first);
   EXPECT_NE(first, zeros);
-  states_.NoteChanged(0);
+  states_.NoteOverwritten(0);
   EXPECT_FALSE(states_.content(0));
   states_.SetInStep(0, kHash + 8);
   EXPECT_NE(states_.content(0), first);
-  states_.NoteChanged(0);
+  states_.NoteOverwritten(0);
   states_.SetInStep(0, kHash);
   EXPECT_EQ(states_.content(0), first) << "wherever the bytes come from";
   EXPECT_NE(*first, BlockStates::kNoContent);
@@ -77,8 +78,8 @@ TEST_F(BlockStatesTest, ContentIsKnownOfZerosAndOfWhatWasHashed) {
 TEST_F(BlockStatesTest, BytesAreCountedByOrigin) {
   states_.NoteUpload({0, 2 * kBlock});
   states_.SetInStep(0, kHash);
-  states_.NoteChanged(0);
-  states_.NoteChanged(2);
+  states_.NoteOverwritten(0);
+  states_.NoteOverwritten(2);
   const MovedBytes bytes = states_.ByOrigin({kBlock - 100, 8 * kBlock});
   EXPECT_EQ(bytes.changed, 100u);
   EXPECT_EQ(bytes.uploaded, kBlock);
@@ -89,7 +90,7 @@ TEST_F(BlockStatesTest, BytesAreCountedByOrigin) {
 TEST_F(BlockStatesTest, OnlyAWholeUploadMakesAChangedBlockAnUploadedOne) {
   states_.NoteUpload({0, kBlock});
   states_.SetInStep(0, kHash);
-  states_.NoteChanged(0);
+  states_.NoteOverwritten(0);
   states_.NoteUpload({0, kBlock - 1});
   EXPECT_EQ(states_.origin(0), BlockOrigin::kChanged);
   states_.NoteUpload({0, kBlock + 1});
@@ -100,7 +101,7 @@ TEST_F(BlockStatesTest, OnlyAWholeUploadMakesAChangedBlockAnUploadedOne) {
 TEST_F(BlockStatesTest, MemoryThatIsFreedOrAllocatedIsUntouchedWhereItsBlocksAreItsOwn) {
   states_.NoteUpload({0, 4 * kBlock});
   for (std::size_t block = 0; block < 4; ++block) states_.SetInStep(block, kHash);
-  states_.Reset({kBlock / 2, 3 * kBlock + 1});
+  ResetBlocks(records_, {kBlock / 2, 3 * kBlock + 1}, kBlock);
   EXPECT_EQ(states_.origin(0), BlockOrigin::kUploaded) << "others have bytes there";
   EXPECT_EQ(states_.origin(1), BlockOrigin::kUntouched);
   EXPECT_EQ(states_.origin(2), BlockOrigin::kUntouched);
@@ -114,6 +115,91 @@ TEST_F(BlockStatesTest, ForgettingKeepsTheOrigin) {
   states_.Forget({kBlock - 1, kBlock});
   EXPECT_FALSE(states_.IsInStep(0, kHash));
   EXPECT_EQ(states_.origin(0), BlockOrigin::kUploaded);
+}
+
+TEST_F(BlockStatesTest, AChangedBlockHasItsNewHomeAtOnceAndItsOldBytesUntilTheCheckpoint) {
+  states_.NoteUpload({0, 2 * kBlock});
+  states_.SetInStep(0, kHash);
+  EXPECT_TRUE(states_.NeedsAnnex(0));
+  states_.NoteChanged(0, 7);
+  EXPECT_EQ(states_.home(0), 7u);
+  EXPECT_EQ(states_.origin(0), BlockOrigin::kChanged);
+  EXPECT_TRUE(states_.IsPending(0));
+  EXPECT_FALSE(states_.IsPending(1));
+  states_.SetInStep(0, kHash + 8);
+  EXPECT_TRUE(states_.MayBePending());
+  EXPECT_FALSE(states_.RollBack(0)) << "its own place has its bytes";
+  states_.EndRollBack();
+  EXPECT_FALSE(states_.MayBePending());
+  EXPECT_EQ(states_.home(0), kOwnPlace);
+  EXPECT_EQ(states_.origin(0), BlockOrigin::kUploaded);
+  EXPECT_TRUE(states_.IsInStep(0, kHash)) << "the last checkpoint's bytes";
+  states_.RollBack(1);
+  EXPECT_EQ(states_.origin(1), BlockOrigin::kUploaded) << "nothing was pending";
+}
+
+TEST_F(BlockStatesTest, AnUntouchedBlocksOwnPlaceIsFreeAndIsClearedIfTheWriterDies) {
+  EXPECT_FALSE(states_.NeedsAnnex(0));
+  states_.NoteChanged(0, kOwnPlace);
+  EXPECT_EQ(states_.origin(0), BlockOrigin::kScratch);
+  EXPECT_TRUE(states_.RollBack(0));
+  EXPECT_EQ(states_.origin(0), BlockOrigin::kUntouched);
+  EXPECT_FALSE(states_.RollBack(0));
+}
+
+TEST_F(BlockStatesTest, ACheckpointTakesAllNewVersionsAtOnce) {
+  EXPECT_EQ(states_.committed_command(), 0u);
+  states_.NoteChanged(2, 7);
+  states_.NoteChanged(3, 8);
+  states_.Commit(41);
+  EXPECT_EQ(states_.committed_command(), 41u);
+  EXPECT_FALSE(states_.IsPending(2));
+  EXPECT_FALSE(states_.MayBePending());
+  states_.RollBack(2);
+  EXPECT_EQ(states_.home(2), 7u) << "nothing is undone any more";
+  EXPECT_EQ(states_.home(3), 8u);
+  states_.Retire(2);
+  EXPECT_EQ(states_.home(2), 7u);
+}
+
+TEST_F(BlockStatesTest, ABlockReturnsFromTheAnnexWithTheNextWriteBack) {
+  states_.NoteChanged(2, 7);
+  states_.Commit(1);
+  states_.Retire(2);
+  EXPECT_FALSE(states_.NeedsAnnex(2)) << "its own place holds nothing of the checkpoint";
+  ExtentSet blocks;
+  blocks.Add({5, 8});
+  blocks.Add({2, 3});
+  EXPECT_EQ(FreeAnnexHomes(states_, blocks, 2), (std::vector{AnnexHome(2), AnnexHome(5)}));
+  EXPECT_EQ(FreeAnnexHomes(states_, blocks, 9),
+            (std::vector{AnnexHome(2), AnnexHome(5), AnnexHome(7)}))
+      << "home 7 is place 6";
+  states_.NoteChanged(2, kOwnPlace);
+  EXPECT_EQ(states_.home(2), kOwnPlace);
+  states_.Commit(2);
+  EXPECT_EQ(FreeAnnexHomes(states_, blocks, 9).size(), 3u) << "as long as it may be used";
+  states_.Retire(2);
+  EXPECT_EQ(FreeAnnexHomes(states_, blocks, 9).size(), 4u);
+  EXPECT_EQ(states_.committed_command(), 2u);
+}
+
+TEST_F(BlockStatesTest, APendingBlockKeepsItsHome) {
+  states_.NoteChanged(2, 7);
+  states_.SetInStep(2, kHash);
+  EXPECT_FALSE(states_.NeedsAnnex(2));
+  states_.NoteChanged(2, 9);
+  EXPECT_EQ(states_.home(2), 7u);
+  EXPECT_FALSE(states_.IsInStep(2, kHash));
+}
+
+TEST_F(BlockStatesTest, FreedMemoryHasItsOwnPlaceAgain) {
+  states_.NoteChanged(2, 7);
+  states_.Commit(1);
+  states_.NoteChanged(2, kOwnPlace);
+  ResetBlocks(records_, {2 * kBlock, 3 * kBlock}, kBlock);
+  EXPECT_EQ(states_.home(2), kOwnPlace);
+  EXPECT_EQ(states_.origin(2), BlockOrigin::kUntouched);
+  EXPECT_FALSE(states_.IsPending(2));
 }
 
 }  // namespace

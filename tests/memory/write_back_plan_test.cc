@@ -24,8 +24,9 @@ ExtentSet Live(std::initializer_list<Extent> extents) {
 
 class WriteBackPlanTest : public testing::Test {
  protected:
-  std::vector<std::uint64_t> words_ = std::vector<std::uint64_t>(16);
-  BlockStates states_{words_, kBlock};
+  std::vector<BlockRecord> records_ = std::vector<BlockRecord>(16);
+  CheckpointRecord checkpoint_;
+  BlockStates states_{records_, checkpoint_, kBlock};
 };
 
 TEST(FirstPartTest, EndsWithTheBlockInWhichItComesToItsBytes) {
@@ -59,6 +60,7 @@ TEST_F(WriteBackPlanTest, CopiesTheLiveBytesOfBlocksThatDiffer) {
   ASSERT_EQ(plan.stale.size(), 2u);
   EXPECT_EQ(plan.stale[0].block, 1u);
   EXPECT_EQ(plan.stale[1].block, 2u);
+  BeginWriteBackInPlace(plan, states_);
   EXPECT_FALSE(states_.IsInStep(1, kOnes)) << "until the copy has arrived";
 }
 
@@ -76,6 +78,22 @@ TEST_F(WriteBackPlanTest, BlocksWithoutLiveBytesStayUnknown) {
   const WriteBackPlan plan = PlanWriteBack(Live({{0, kBlock}}), hashes, kZeros, states_);
   EXPECT_TRUE(plan.stale.empty());
   EXPECT_EQ(states_.origin(4), BlockOrigin::kUntouched);
+}
+
+TEST_F(WriteBackPlanTest, BlocksOfACheckpointGoToTheAnnex) {
+  states_.NoteUpload({0, 3 * kBlock});
+  states_.NoteChanged(2, 5);
+  states_.Commit(1);
+  states_.Retire(2);
+  const std::vector<HashedBlock> hashes = {{0, kOnes}, {1, kOnes}, {2, kOnes}};
+  const WriteBackPlan plan = PlanWriteBack(Live({{0, 3 * kBlock}}), hashes, kZeros, states_);
+  EXPECT_EQ(plan.stale.size(), 3u);
+  EXPECT_EQ(plan.annex, 2u) << "the third's own place is free";
+  const std::vector<BlockHome> homes = {8, 9};
+  BeginWriteBack(plan, homes, states_);
+  EXPECT_EQ(states_.home(0), 8u);
+  EXPECT_EQ(states_.home(1), 9u);
+  EXPECT_EQ(states_.home(2), kOwnPlace);
 }
 
 // Whatever is uploaded, written, freed and written back, the image is the GPU's memory afterwards.
@@ -108,13 +126,13 @@ TEST_F(WriteBackPlanTest, NothingIsLost) {
       case 0:  // an allocation, zeroed, as free bytes of the image are
         for (const Extent& gap : live.Gaps(where)) {
           for (Bytes i = gap.begin; i < gap.end; ++i) gpu[i] = 0;
-          states_.Reset(gap);
+          ResetBlocks(records_, gap, kBlock);
         }
         live.Add(where);
         break;
       case 1:
         fill(image, 0);
-        for (const Extent& part : live.Within(where)) states_.Reset(part);
+        for (const Extent& part : live.Within(where)) ResetBlocks(records_, part, kBlock);
         live.Remove(where);
         break;
       case 2:
@@ -130,6 +148,7 @@ TEST_F(WriteBackPlanTest, NothingIsLost) {
         for (std::size_t block = 0; block < 16; ++block)
           hashes.push_back({block, hash(gpu, block)});
         const WriteBackPlan plan = PlanWriteBack(live, hashes, zero_hash, states_);
+        BeginWriteBackInPlace(plan, states_);
         for (const Extent& copy : plan.copies) {
           std::copy_n(gpu.begin() + static_cast<std::ptrdiff_t>(copy.begin), copy.bytes(),
                       image.begin() + static_cast<std::ptrdiff_t>(copy.begin));
@@ -142,6 +161,74 @@ TEST_F(WriteBackPlanTest, NothingIsLost) {
         }
       }
     }
+  }
+}
+
+// A GPU's memory and its image with homes for blocks, whose writer may die at any moment.
+class CrashTest : public WriteBackPlanTest {
+ protected:
+  static constexpr std::size_t kBlocks = 16;
+  using Block = std::vector<std::uint8_t>;
+
+  static std::uint64_t HashOf(const Block& block) {
+    std::uint64_t sum = 0;
+    for (const std::uint8_t byte : block) sum = (sum ^ byte) * 0x9E37'79B9'7F4A'7C15;
+    return sum;
+  }
+
+  Block& AtHome(std::size_t block) {
+    const BlockHome home = states_.home(block);
+    return (home == kOwnPlace ? own_ : annex_)[PlaceOfHome(block, home)];
+  }
+
+  std::vector<Block> Image() {
+    std::vector<Block> image;
+    for (std::size_t block = 0; block < kBlocks; ++block) image.push_back(AtHome(block));
+    return image;
+  }
+
+  std::vector<Block> gpu_ = std::vector<Block>(kBlocks, Block(kBlock));
+  std::vector<Block> own_ = gpu_;
+  std::vector<Block> annex_ = gpu_;
+};
+
+TEST_F(CrashTest, ADeadWriterLeavesTheLastCheckpoint) {
+  std::mt19937 random(5);
+  const ExtentSet live = Live({{0, kBlocks * kBlock}});
+  const std::uint64_t zero_hash = HashOf(Block(kBlock));
+  const ExtentSet blocks = Live({{0, kBlocks}});
+  std::vector<Block> checkpoint = Image();
+  for (std::uint64_t step = 1; step < 5'000; ++step) {
+    for (Block& block : gpu_) {
+      if (random() % 4 == 0) block[random() % kBlock] = static_cast<std::uint8_t>(random());
+    }
+    std::vector<HashedBlock> hashes;
+    for (std::size_t block = 0; block < kBlocks; ++block) {
+      hashes.push_back({block, HashOf(gpu_[block])});
+    }
+    const WriteBackPlan plan = PlanWriteBack(live, hashes, zero_hash, states_);
+    const std::vector<BlockHome> homes = FreeAnnexHomes(states_, blocks, plan.annex);
+    ASSERT_EQ(homes.size(), plan.annex);
+    BeginWriteBack(plan, homes, states_);
+    const std::size_t copied = random() % (2 * kBlocks);  // of the copies, before the death
+    for (std::size_t i = 0; i < std::min(copied, plan.stale.size()); ++i) {
+      AtHome(plan.stale[i].block) = gpu_[plan.stale[i].block];
+      states_.SetInStep(plan.stale[i].block, plan.stale[i].hash);
+    }
+    if (copied < plan.stale.size()) {
+      for (std::size_t block = 0; block < kBlocks; ++block) {
+        if (states_.RollBack(block)) own_[block] = Block(kBlock);
+      }
+      states_.EndRollBack();
+      ASSERT_EQ(Image(), checkpoint) << "step " << step;
+      gpu_ = checkpoint;
+      continue;
+    }
+    states_.Commit(step);
+    for (const HashedBlock& block : plan.stale) states_.Retire(block.block);
+    ASSERT_EQ(Image(), gpu_) << "step " << step;
+    ASSERT_EQ(states_.committed_command(), step);
+    checkpoint = gpu_;
   }
 }
 

@@ -22,6 +22,10 @@ constexpr std::size_t kMaxUnsentBytes = std::size_t{1} << 20;
 constexpr std::chrono::seconds kConnectPatience{2};
 constexpr std::chrono::milliseconds kLastWordsPoll{1};
 
+// A batch with a piece of at least this size leaves at once; smaller pieces may share a batch.
+// Waking the service thread for the batch's deadline would cost more than sending.
+constexpr std::uint64_t kPromptBytes = std::uint64_t{256} * 1024;
+
 constexpr std::uint32_t CallId(wire::ProtocolCall call) { return static_cast<std::uint32_t>(call); }
 
 }  // namespace
@@ -65,7 +69,10 @@ cudaError_t CommandChannel::Enqueue(const Command& command) {
     batch_.AppendLater(command);
     ++uses_;
     if (command.piece) parts_.ring.Submitted(*command.piece);
-    if (!options_.holds_batches) FlushInTime();
+    if (command.piece && command.piece->bytes >= kPromptBytes)
+      FlushBatch();
+    else if (!options_.holds_batches)
+      FlushInTime();
   }
   TraceCommand(command.fields.size() + (command.piece ? command.piece->bytes : 0));
   return cudaSuccess;

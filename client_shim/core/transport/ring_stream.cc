@@ -1,6 +1,7 @@
 #include "client_shim/core/transport/ring_stream.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -75,15 +76,20 @@ void RingStream::Write() {
   }
   if (requests_.is_broken()) Close("the executor broke the ring of requests");
   if (std::exchange(has_published_, false) &&
-      TakeWaits(page().executor_waits, wire::kWaitsForRecord) != 0)
+      TakeWaits(page().executor_waits, wire::kWaitsForRecord) != 0) {
     WakeSleepers(page().executor_waits);
+    has_woken_.store(true, std::memory_order_relaxed);
+  }
 }
 
 FrameStream::Arrival RingStream::Await(bool waits) {
   const auto is_ready = [this] { return replies_.HasBytes() || hung_up_.load(); };
-  if (waits)
+  if (waits) {
+    // The system may have put the woken thread on this core, where looking would hold it up.
+    if (has_woken_.exchange(false, std::memory_order_relaxed) && !is_ready()) sched_yield();
     spin_.Wait(is_ready,
                [&] { wire::SleepOnce(page().client_waits, wire::kWaitsForRecord, is_ready); });
+  }
   // In this order: what was written before the end counts.
   const bool ended = hung_up_.load();
   if (replies_.HasBytes()) return Arrival::kBytes;

@@ -49,7 +49,8 @@ class RingStream final : public FrameStream {
 
   const RingConnection connection_;
   wire::RingWriter requests_;
-  bool has_published_ = false;  // since the executor was last woken
+  bool has_published_ = false;          // since the executor was last woken
+  std::atomic<bool> has_woken_{false};  // the executor, since the last Await
   std::deque<Queued> queue_;
   std::size_t queued_bytes_ = 0;
 

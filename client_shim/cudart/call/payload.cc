@@ -14,8 +14,6 @@ constexpr std::uint64_t kInlineUploadBytes = 4096;
 // fills the next.
 constexpr std::uint64_t kUploadPieceBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kDownloadPieceBytes = std::uint64_t{4} << 20;
-// A piece of at least this size leaves at once; smaller pieces may share a batch.
-constexpr std::uint64_t kFlushBytes = std::uint64_t{256} * 1024;
 
 }  // namespace
 
@@ -31,7 +29,6 @@ cudaError_t UploadPageable(const void* source, std::uint64_t bytes,
       Core().ReleaseWindow(piece);
       return error;
     }
-    if (piece.bytes >= kFlushBytes) TORPOR_TRY(Core().Flush());
     at += piece.bytes;
   }
   return cudaSuccess;

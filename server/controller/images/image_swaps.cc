@@ -196,7 +196,7 @@ void ImageSwaps::WriteBack(const SessionPtr& session, GpuIndex gpu, WriteBackRea
         if (result.status.ok()) {
           session->learning.OnSwapOut(result.learned);
           if (!result.has_more) session->image.NoteSaved(saved);
-          telemetry_.OnSwapOut({instances_.Of(*session).config.name, gpu, SwapPath::kPcie,
+          telemetry_.OnSwapOut({instances_.Of(*session).config().name, gpu, SwapPath::kPcie,
                                 result.to_host, result.duration},
                                reason);
         } else if (reason == WriteBackReason::kIdle) {
@@ -212,7 +212,7 @@ void ImageSwaps::WriteBack(const SessionPtr& session, GpuIndex gpu, WriteBackRea
 }
 
 bool ImageSwaps::ForgetsChanges(const ClientSession& session) const {
-  return instances_.Of(session).config.is_stateless && !session.image.unsaved_lease() &&
+  return instances_.Of(session).config().is_stateless && !session.image.unsaved_lease() &&
          !session.shared.was_opened();
 }
 

@@ -48,7 +48,7 @@ std::string DeviceAllocations::ReasonToRefuse(const ClientSession& session, Byte
   const Bytes live = limits_.LiveBytes(instance, session.device_index);
   const bool fits = bytes <= limit && live <= limit - bytes;
   if (bytes > 0 && fits && session.memory.device->live_count() < kMaxBlocks) return "";
-  return absl::StrCat("cannot allocate ", bytes, " bytes: function ", instance.config.name,
+  return absl::StrCat("cannot allocate ", bytes, " bytes: function ", instance.config().name,
                       " uses ", live, " of its memory_limit ", limit);
 }
 
@@ -99,6 +99,11 @@ void DeviceAllocations::Grow(const Allocation& what) {
 }
 
 void DeviceAllocations::GrowNow(const Allocation& what, const StepQueue::Finish& finish_step) {
+  freed_.Reuse(*what.session, what.block,
+               [this, what, finish_step] { GrowOnGpu(what, finish_step); });
+}
+
+void DeviceAllocations::GrowOnGpu(const Allocation& what, const StepQueue::Finish& finish_step) {
   const SessionPtr& session = what.session;
   const auto succeed = [this, what, finish_step] {
     GrowReplicas(*what.session, what.block, [what, finish_step] {
@@ -190,7 +195,7 @@ void DeviceAllocations::FreeNow(const SessionPtr& session, Bytes offset,
   const memory::Block emptied = device.EmptiedChunks(*block);
   const auto done = [this, session, block, emptied, chunks, then] {
     if (chunks > 0) events_.Feed(scheduler::ImageShrunk{instances_.ShardOf(*session), chunks});
-    DiscardImage(session, *block, emptied, [then] { then(true); });
+    ClearFreed(session, *block, emptied, [then] { then(true); });
   };
   session->image.NoteReplicasBehind();
   Shrink(session, *block, done);
@@ -226,20 +231,10 @@ void DeviceAllocations::ShrinkOn(const std::set<GpuIndex>& gpus, const v1::Daemo
   join.Done();
 }
 
-void DeviceAllocations::DiscardImage(const SessionPtr& session, memory::Block block,
-                                     memory::Block emptied, const TaskLoop::Task& then) {
-  constexpr auto kImage = wire::SharedMemory::kImage;
-  if (emptied.bytes == 0 || session->image.file_holders().empty()) {
-    return DiscardPages(loop_, *session, kImage, block, emptied, then);
-  }
-  v1::DaemonMessage message;
-  message.mutable_release_image()->set_session_id(session->id.value);
-  SetExtent(*message.mutable_release_image()->mutable_extent(), emptied);
-  executors_.RunOn(session->image.file_holders(), message, [=, this](const absl::Status& status) {
-    // Pages kept by an executor must stay the file's, or later copies would miss the file.
-    if (!status.ok()) spdlog::warn("freed host memory stays in use: {}", status.ToString());
-    DiscardPages(loop_, *session, kImage, block, status.ok() ? emptied : memory::Block{}, then);
-  });
+void DeviceAllocations::ClearFreed(const SessionPtr& session, memory::Block block,
+                                   memory::Block emptied, const TaskLoop::Task& then) {
+  if (emptied.bytes > 0) freed_.Add(*session, emptied);
+  ClearImage(loop_, *session, block, emptied, then);
 }
 
 }  // namespace torpor::server

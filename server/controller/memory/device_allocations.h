@@ -7,6 +7,7 @@
 
 #include "scheduler/events.h"
 #include "server/controller/images/peer_access.h"
+#include "server/controller/memory/freed_pages.h"
 #include "server/controller/memory/memory_limits.h"
 #include "server/controller/memory/session_segments.h"
 #include "server/controller/model/event_sink.h"
@@ -21,13 +22,15 @@ class DeviceAllocations {
   // The arguments must outlive the object.
   DeviceAllocations(const InstanceTable& instances, const SessionTable& sessions,
                     ExecutorTable& executors, PeerAccess& peers, const MemoryLimits& limits,
-                    SessionSegments& segments, EventSink& events, TaskLoop& loop)
+                    SessionSegments& segments, const FreedPages& freed, EventSink& events,
+                    TaskLoop& loop)
       : instances_(instances),
         sessions_(sessions),
         executors_(executors),
         peers_(peers),
         limits_(limits),
         segments_(segments),
+        freed_(freed),
         events_(events),
         loop_(loop) {}
 
@@ -58,6 +61,7 @@ class DeviceAllocations {
   void AskToGrow(const Allocation& what, Bytes chunks);
   void Grow(const Allocation& what);
   void GrowNow(const Allocation& what, const StepQueue::Finish& finish_step);
+  void GrowOnGpu(const Allocation& what, const StepQueue::Finish& finish_step);
   // `uncharged`: bytes of new chunks not set aside by the scheduler.
   void UndoMalloc(const Allocation& what, Bytes uncharged, const std::string& message);
   // Adds the new block where the scheduler has set memory aside for it beside the image's GPU.
@@ -66,9 +70,9 @@ class DeviceAllocations {
   void Shrink(const SessionPtr& session, memory::Block block, const TaskLoop::Task& then);
   void ShrinkOn(const std::set<GpuIndex>& gpus, const v1::DaemonMessage& message,
                 const TaskLoop::Task& then);
-  // `emptied`: chunks of the image emptied by freeing `block`.
-  void DiscardImage(const SessionPtr& session, memory::Block block, memory::Block emptied,
-                    const TaskLoop::Task& then);
+  // Clears the block in the host's image; `emptied`: chunks emptied by freeing the block.
+  void ClearFreed(const SessionPtr& session, memory::Block block, memory::Block emptied,
+                  const TaskLoop::Task& then);
 
   const InstanceTable& instances_;
   const SessionTable& sessions_;
@@ -76,6 +80,7 @@ class DeviceAllocations {
   PeerAccess& peers_;
   const MemoryLimits& limits_;
   SessionSegments& segments_;
+  const FreedPages& freed_;
   EventSink& events_;
   TaskLoop& loop_;
   std::map<scheduler::GrowthId, std::function<void(bool is_allowed)>> growths_;

@@ -7,20 +7,45 @@
 #include "memory/extent_set.h"
 
 namespace torpor::server {
+namespace {
 
-void DiscardPages(TaskLoop& loop, const ClientSession& session, wire::SharedMemory what,
-                  memory::Block block, memory::Block unused, TaskLoop::Task then) {
+// Returns the parts of `block` outside of `unused`.
+memory::ExtentSet RestOf(memory::Block block, memory::Block unused) {
   memory::ExtentSet rest;
   rest.Add({block.offset, block.offset + block.bytes});
   rest.Remove({unused.offset, unused.offset + unused.bytes});
+  return rest;
+}
+
+void LogFailure(const absl::Status& status) {
+  if (!status.ok()) spdlog::error("{}", status.ToString());
+}
+
+}  // namespace
+
+void DiscardPages(TaskLoop& loop, const ClientSession& session, wire::SharedMemory what,
+                  memory::Block block, memory::Block unused, TaskLoop::Task then) {
   loop.InBackground(
-      [files = session.memory.files, what, unused, rest] {
+      [files = session.memory.files, what, unused, rest = RestOf(block, unused)] {
         absl::Status status;
         if (unused.bytes > 0) status = files->Discard(what, unused.offset, unused.bytes);
         for (const memory::Extent& extent : rest.extents()) {
           status.Update(files->Clear(what, extent.begin, extent.bytes()));
         }
-        if (!status.ok()) spdlog::error("{}", status.ToString());
+        LogFailure(status);
+      },
+      std::move(then));
+}
+
+void ClearImage(TaskLoop& loop, const ClientSession& session, memory::Block block,
+                memory::Block unused, TaskLoop::Task then) {
+  loop.InBackground(
+      [files = session.memory.files, unused, rest = RestOf(block, unused)] {
+        absl::Status status = files->MarkUntouched(unused.offset, unused.bytes);
+        for (const memory::Extent& extent : rest.extents()) {
+          status.Update(files->Clear(wire::SharedMemory::kImage, extent.begin, extent.bytes()));
+        }
+        LogFailure(status);
       },
       std::move(then));
 }

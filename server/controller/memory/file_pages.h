@@ -12,4 +12,10 @@ namespace torpor::server {
 void DiscardPages(TaskLoop& loop, const ClientSession& session, wire::SharedMemory what,
                   memory::Block block, memory::Block unused, TaskLoop::Task then);
 
+// Makes `block` of the image read as zero to executors, in the background, and keeps its pages:
+// writes zeros, except into `unused`, chunks without an allocation, whose blocks merely count as
+// untouched. Runs `then` on the loop. Logs failures.
+void ClearImage(TaskLoop& loop, const ClientSession& session, memory::Block block,
+                memory::Block unused, TaskLoop::Task then);
+
 }  // namespace torpor::server

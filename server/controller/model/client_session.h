@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/ids.h"
+#include "memory/extent_set.h"
 #include "memory/range_allocator.h"
 #include "server/controller/model/image_state.h"
 #include "server/controller/model/shared_blocks.h"
@@ -22,6 +24,14 @@ namespace torpor::server {
 
 // Addresses of host memory that one process can have for cudaHostAlloc.
 inline constexpr Bytes kHostArenaBytes = 64 * kGiB;
+
+// Chunks of an image that hold no allocation any more, though the file still has their pages, which
+// executors may have pinned. See FreedPages. A plain record.
+struct FreedChunks {
+  memory::ExtentSet chunks;  // offsets
+  TimePoint since{};         // when the first came, or some last went
+  bool is_going = false;     // a step that gives some back waits or runs
+};
 
 // A session's addresses, its allocations, and the files behind both. A plain record.
 struct SessionAllocations {
@@ -38,7 +48,8 @@ struct SessionAllocations {
   std::optional<memory::RangeAllocator> host;  // of the primary session only
   std::map<Bytes, Bytes> host_blocks;          // mapped by executors: offset -> bytes
   StepQueue mallocs;                           // runs device allocations in order
-  Bytes unanswered_growth = 0;                 // bytes of chunks awaiting the scheduler's answer
+  FreedChunks freed;
+  Bytes unanswered_growth = 0;  // bytes of chunks awaiting the scheduler's answer
 };
 
 // A session's part in leases. A plain record.

@@ -32,7 +32,6 @@ void ImageState::ForgetReplica(GpuIndex gpu) {
 }
 
 void ImageState::BeginArrival(GpuIndex gpu) {
-  file_holders_.insert(gpu);
   is_arriving_ = true;
   arrives_at_ = gpu;
 }
@@ -50,7 +49,6 @@ std::vector<ImageState::Task> ImageState::EndArrival() {
 }
 
 bool ImageState::LoseExecutor(GpuIndex gpu) {
-  file_holders_.erase(gpu);
   peer_holders_.erase(gpu);
   replicas_.erase(gpu);
   behind_.erase(gpu);

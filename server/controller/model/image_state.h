@@ -70,9 +70,6 @@ class ImageState {
   [[nodiscard]] std::vector<Task> EndArrival();
 
   // --- Executors that keep something of it ---
-  // Executors that have had the image in their present life, and so keep pages of the image file
-  // mapped.
-  const std::set<GpuIndex>& file_holders() const { return file_holders_; }
   // Executors of other GPUs that map the image.
   const std::set<GpuIndex>& peer_holders() const { return peer_holders_; }
   void AddPeerHolder(GpuIndex gpu) { peer_holders_.insert(gpu); }
@@ -111,7 +108,6 @@ class ImageState {
   bool is_arriving_ = false;
   std::optional<GpuIndex> arrives_at_;
   std::vector<Task> after_arrival_;
-  std::set<GpuIndex> file_holders_;
   std::set<GpuIndex> peer_holders_;
   Changes changes_ = Changes::kNeverChanged;
   LeaseId unsaved_lease_;

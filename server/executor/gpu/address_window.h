@@ -17,6 +17,9 @@ class AddressWindow {
   // Keeps `bytes` free, anywhere or exactly at `address`. AlreadyExists if these are in use.
   static absl::StatusOr<std::unique_ptr<AddressWindow>> Reserve(Bytes bytes,
                                                                 std::uint64_t address = 0);
+  // Keeps `bytes` free at a multiple of a huge page, and asks the system for huge pages behind what
+  // is mapped at multiples of their size.
+  static absl::StatusOr<std::unique_ptr<AddressWindow>> ReserveForHugePages(Bytes bytes);
   ~AddressWindow();
   AddressWindow(const AddressWindow&) = delete;
   AddressWindow& operator=(const AddressWindow&) = delete;
@@ -31,10 +34,14 @@ class AddressWindow {
   void Unmap(memory::Extent part) const;
 
  private:
-  AddressWindow(std::uint8_t* data, Bytes bytes) : data_(data), bytes_(bytes) {}
+  enum class Pages { kSmall, kHuge };  // wanted behind what is mapped
+
+  AddressWindow(std::uint8_t* data, Bytes bytes, Pages pages)
+      : data_(data), bytes_(bytes), pages_(pages) {}
 
   std::uint8_t* const data_;
   const Bytes bytes_;
+  const Pages pages_;
 };
 
 }  // namespace torpor::executor

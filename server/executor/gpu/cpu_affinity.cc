@@ -19,6 +19,14 @@ std::optional<int> ParseCpu(const std::string& text) {
   return is_cpu && cpu < CPU_SETSIZE ? std::optional(cpu) : std::nullopt;
 }
 
+// Returns the file's first line; empty if there is none.
+std::string ReadLine(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
 }  // namespace
 
 std::optional<cpu_set_t> ParseCpuList(std::string_view text) {
@@ -38,14 +46,16 @@ std::optional<cpu_set_t> ParseCpuList(std::string_view text) {
 
 int RunNearDevice(const std::string& pci_bus_id, const std::string& devices) {
   // The kernel writes the number in lower case, the driver in upper case.
-  std::ifstream file(devices + "/" + absl::AsciiStrToLower(pci_bus_id) + "/local_cpulist");
-  std::string list;
-  if (!std::getline(file, list)) return 0;
+  const std::string device = devices + "/" + absl::AsciiStrToLower(pci_bus_id);
+  // For a device without a node the kernel lists all CPUs.
+  if (ReadLine(device + "/numa_node") == "-1") return 0;
+  const std::string list = ReadLine(device + "/local_cpulist");
   const std::optional<cpu_set_t> near = ParseCpuList(list);
   cpu_set_t usable;
   if (!near || sched_getaffinity(0, sizeof usable, &usable) != 0) return 0;
   cpu_set_t chosen;
   CPU_AND(&chosen, &*near, &usable);
+  if (CPU_EQUAL(&chosen, &usable)) return 0;
   const int count = CPU_COUNT(&chosen);
   return count > 0 && sched_setaffinity(0, sizeof chosen, &chosen) == 0 ? count : 0;
 }

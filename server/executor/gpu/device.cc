@@ -19,6 +19,10 @@ constexpr Bytes kPrintfBytes = 16 * kMiB;
 constexpr Bytes kHeapBytes = 512 * kMiB;
 constexpr Bytes kLimitShare = 128;
 
+// The part of a GPU that discarded objects may hold: a few hundredths of what the pool leaves to
+// the driver.
+constexpr Bytes kDiscardedShare = 512;
+
 std::vector<std::int32_t> ReadAttributes(const CudaDriver& driver, CUdevice device) {
   std::vector<std::int32_t> attributes(CU_DEVICE_ATTRIBUTE_MAX, 0);
   for (int i = 1; i < CU_DEVICE_ATTRIBUTE_MAX; ++i) {
@@ -97,7 +101,13 @@ absl::StatusOr<std::unique_ptr<Device>> Device::Open(const CudaDriver& driver, i
 
 Device::Device(const CudaDriver& driver, CUdevice handle, CUcontext context,
                DeviceProperties properties)
-    : driver_(driver), handle_(handle), context_(context), properties_(std::move(properties)) {}
+    : driver_(driver),
+      handle_(handle),
+      context_(context),
+      properties_(std::move(properties)),
+      discarded_(std::make_unique<DiscardedObjects>(
+          driver_, clock_,
+          DiscardedObjects::Bounds{.bytes = properties_.total_bytes / kDiscardedShare})) {}
 
 Device::~Device() { driver_.DevicePrimaryCtxRelease(handle_); }
 

@@ -8,8 +8,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/clock.h"
 #include "base/units.h"
 #include "server/executor/gpu/cuda_driver.h"
+#include "server/executor/gpu/discarded_objects.h"
+#include "server/executor/gpu/queue_room.h"
 
 namespace torpor::executor {
 
@@ -68,6 +71,20 @@ class Device {
   // Returns the memory that no process has allocated.
   absl::StatusOr<Bytes> FreeMemory() const;
 
+  // The context's objects without users.
+  DiscardedObjects& discarded() const { return *discarded_; }
+  // Calls `create`, which returns a CUresult. If the driver has no memory for that, destroys the
+  // discarded objects and calls `create` again.
+  template <typename Create>
+  CUresult MakingRoom(const Create& create) const {
+    const CUresult result = create();
+    if (result != CUDA_ERROR_OUT_OF_MEMORY || discarded_->DestroyAll() == 0) return result;
+    return create();
+  }
+
+  // The room for work in the context's queues.
+  QueueRoom& queue_room() const { return *queue_room_; }
+
   // Creates a non-blocking stream.
   absl::StatusOr<CUstream> CreateStream() const;
 
@@ -84,6 +101,9 @@ class Device {
   const CUcontext context_;
   const DeviceProperties properties_;
   std::array<std::size_t, CU_LIMIT_MAX> default_limits_{};
+  const SteadyClock clock_;
+  const std::unique_ptr<DiscardedObjects> discarded_;
+  const std::unique_ptr<QueueRoom> queue_room_ = std::make_unique<QueueRoom>();
 };
 
 }  // namespace torpor::executor

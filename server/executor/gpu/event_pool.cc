@@ -5,7 +5,7 @@
 namespace torpor::executor {
 
 EventPool::~EventPool() {
-  for (const CUevent event : unused_) device_.driver().EventDestroy(event);
+  for (const CUevent event : unused_) device_.discarded().Add(event);
 }
 
 absl::StatusOr<CUevent> EventPool::Take() {

@@ -15,7 +15,7 @@ class EventPool {
  public:
   // `device` must outlive this.
   explicit EventPool(const Device& device) : device_(device) {}
-  // Destroys the events that are here.
+  // Discards the events that are here.
   ~EventPool();
   EventPool(const EventPool&) = delete;
   EventPool& operator=(const EventPool&) = delete;

@@ -1,5 +1,7 @@
 #include "server/executor/gpu/pinned_memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -10,9 +12,9 @@
 namespace torpor::executor {
 namespace {
 
-// Registering blocks the machine's other CUDA calls for about 0.1 s per GiB; pieces of 64 MiB keep
-// the pauses short.
-constexpr Bytes kLargestPiece = 64 * kMiB;
+// Has the system provide the pages, which the driver would otherwise do under locks of its own,
+// while other calls wait. A kernel before 5.14 leaves the pages to the driver.
+void Populate(void* begin, Bytes bytes) { madvise(begin, bytes, MADV_POPULATE_WRITE); }
 
 }  // namespace
 
@@ -43,6 +45,7 @@ absl::Status PinnedMemory::Register(memory::Extent piece) {
 }
 
 absl::Status PinnedMemory::RegisterClaimed(memory::Extent piece) {
+  Populate(base_ + piece.begin, piece.bytes());
   absl::Status registered = device_.Status(
       device_.driver().MemHostRegister(base_ + piece.begin, piece.bytes(),
                                        CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP),
@@ -116,21 +119,28 @@ bool PinnedMemory::Contains(memory::Extent extent) const {
 
 absl::Status PinnedMemory::Ensure(memory::Extent extent) {
   while (true) {
-    memory::Extent piece;
-    {
-      MutexLock lock(&mutex_);
-      if (pinned_.Contains(extent)) return absl::OkStatus();
-      const memory::Extent whole{RoundDown(extent.begin, unit_),
-                                 std::min(RoundUp(extent.end, unit_), bytes_)};
-      AwaitClaimsWithin(whole);
-      const std::vector<memory::Extent> gaps = pinned_.Gaps(whole);
-      if (gaps.empty()) return absl::OkStatus();
-      piece = {gaps.front().begin, std::min(gaps.front().begin + kLargestPiece, gaps.front().end)};
-      TORPOR_RETURN_IF_ERROR(CheckInside(piece));
-      claimed_.Add(piece);
-    }
-    TORPOR_RETURN_IF_ERROR(RegisterClaimed(piece));
+    TORPOR_ASSIGN_OR_RETURN(const bool has_registered, RegisterNext(extent));
+    if (!has_registered) return absl::OkStatus();
   }
+}
+
+absl::StatusOr<bool> PinnedMemory::RegisterNext(memory::Extent extent) {
+  memory::Extent piece;
+  {
+    MutexLock lock(&mutex_);
+    if (pinned_.Contains(extent)) return false;
+    const memory::Extent whole{RoundDown(extent.begin, unit_),
+                               std::min(RoundUp(extent.end, unit_), bytes_)};
+    TORPOR_RETURN_IF_ERROR(CheckInside(whole));
+    AwaitClaimsWithin(whole);
+    const std::vector<memory::Extent> gaps = pinned_.Gaps(whole);
+    if (gaps.empty()) return false;
+    const Bytes slot_end = RoundDown(gaps.front().begin, kSlotBytes) + kSlotBytes;
+    piece = {gaps.front().begin, std::min(slot_end, gaps.front().end)};
+    claimed_.Add(piece);
+  }
+  TORPOR_RETURN_IF_ERROR(RegisterClaimed(piece));
+  return true;
 }
 
 std::vector<memory::Extent> PinnedMemory::Split(memory::Extent extent) const {

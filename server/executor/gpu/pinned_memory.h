@@ -6,6 +6,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "base/mutex.h"
 #include "base/units.h"
@@ -15,10 +16,14 @@
 namespace torpor::executor {
 
 // The pieces of a host mapping that are registered with the driver, so that copies are asynchronous
-// and kernels can reach the memory. Pieces are whole pages and do not overlap. Thread-safe;
-// questions never wait for the driver, which takes 0.1 s to register a GiB.
+// and kernels can reach the memory. Pieces are whole pages and do not overlap; all their pages
+// exist. Thread-safe; questions never wait for the driver, which takes 0.1 s to register a GiB.
 class PinnedMemory {
  public:
+  // A piece of Ensure or RegisterNext lies within one slot, an aligned part of the mapping: who
+  // needs memory that another thread registers waits 6 ms at most.
+  static constexpr Bytes kSlotBytes = 64 * kMiB;
+
   // Starts without registrations. `base` must stay mapped until the object is destroyed; Ensure
   // rounds to `unit`, a multiple of the page size.
   PinnedMemory(const Device& device, std::uint8_t* base, Bytes bytes, Bytes unit);
@@ -40,6 +45,9 @@ class PinnedMemory {
   // Registers the unregistered parts of `extent`. Waits for threads that are about to register
   // some.
   absl::Status Ensure(memory::Extent extent);
+  // Registers one piece of `extent`, if a part is unregistered. Returns whether there was such a
+  // part.
+  absl::StatusOr<bool> RegisterNext(memory::Extent extent);
 
   // Splits `extent` at the borders of registrations, because the driver refuses a copy that spans
   // two.

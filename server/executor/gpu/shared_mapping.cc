@@ -26,11 +26,11 @@ absl::Status CheckSize(const UniqueFd& file, Bytes bytes) {
 }  // namespace
 
 absl::StatusOr<SharedMapping> SharedMapping::Map(const UniqueFd& file, Bytes bytes,
-                                                 std::uint64_t address) {
-  TORPOR_RETURN_IF_ERROR(CheckSize(file, bytes));
+                                                 std::uint64_t address, Bytes from) {
+  TORPOR_RETURN_IF_ERROR(CheckSize(file, from + bytes));
   const int flags = MAP_SHARED | MAP_NORESERVE | (address != 0 ? MAP_FIXED_NOREPLACE : 0);
-  void* data =
-      mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, flags, file.get(), 0);
+  void* data = mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, flags,
+                    file.get(), static_cast<off_t>(from));
   if (data == MAP_FAILED) {
     const int error = errno;
     const std::string where = address != 0 ? absl::StrFormat(" at %#x", address) : std::string();
@@ -43,15 +43,23 @@ absl::StatusOr<SharedMapping> SharedMapping::Map(const UniqueFd& file, Bytes byt
 }
 
 absl::StatusOr<SharedMapping> SharedMapping::InParts(UniqueFd file, const AddressWindow& window,
-                                                     memory::Extent place, Bytes unit) {
-  TORPOR_RETURN_IF_ERROR(CheckSize(file, place.bytes()));
-  auto parts = std::make_unique<FileParts>(std::move(file), window, place, unit);
+                                                     memory::Extent place, Bytes unit, Bytes from) {
+  TORPOR_RETURN_IF_ERROR(CheckSize(file, from + place.bytes()));
+  auto parts = std::make_unique<FileParts>(std::move(file), from, window, place, unit);
   std::uint8_t* const data = parts->data();
   return SharedMapping(data, place.bytes(), std::move(parts));
 }
 
 absl::Status SharedMapping::Ensure(memory::Extent extent) const {
   return parts_ ? parts_->Ensure(extent) : absl::OkStatus();
+}
+
+std::vector<memory::Extent> SharedMapping::WithPages() const {
+  return parts_ ? parts_->WithPages() : std::vector<memory::Extent>{{0, bytes_}};
+}
+
+std::optional<Bytes> SharedMapping::PageBytes() const {
+  return parts_ ? std::optional(parts_->PageBytes()) : std::nullopt;
 }
 
 SharedMapping::~SharedMapping() {

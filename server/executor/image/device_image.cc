@@ -70,12 +70,11 @@ DeviceImage::DeviceImage(const Device& device, std::unique_ptr<ImageBacking> bac
       is_translating_(backing_->is_translating()),
       base_(base),
       bytes_(bytes),
-      host_image_(std::move(files.image)),
       options_(options),
-      // Pins chunk by chunk on demand: pinned pages must stay in the file, and only whole chunks
-      // without live bytes leave the file.
-      pinned_(device, host_image_.data(), host_image_.bytes(), backing_->chunk_bytes()),
-      blocks_(std::move(files.block_states), *backing_, hasher),
+      blocks_(std::move(files.blocks), options.keeps_checkpoints, *backing_, hasher),
+      host_(device, std::move(files.image), std::move(files.annex), blocks_.states(),
+            options.pinned),
+      copies_(device, *backing_, host_),
       own_addresses_(base),
       arrival_(device),
       touches_(arrival_, options.wait),
@@ -98,6 +97,7 @@ absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapA
     holds_addresses |= allocation.holds_addresses;
   }
   for (const memory::Extent& extent : whole.extents()) TORPOR_RETURN_IF_ERROR(MapHostPart(extent));
+  if (!dirty()) TORPOR_RETURN_IF_ERROR(ReturnToCheckpoint());
   const memory::ExtentSet resident_before = resident();
   const std::vector<memory::SwapGroup> groups = GroupsOf(live, resident_before, options_);
   std::vector<memory::Extent> in_place = allocations;
@@ -112,12 +112,34 @@ absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapA
     const bool was_kept = is_kept_in_place_ && !resident_before.empty();
     is_kept_in_place_ = was_kept || holds_addresses;
     touches_.Reset(allocations);
+    BeginEra();
   } else {
     ReleaseSource().IgnoreError();
     SetResident(resident_before);
     Undo(fresh);
   }
   return copied;
+}
+
+// A new home may hold another block's former bytes, and an allocation that comes while the image is
+// on no GPU expects zeros.
+absl::Status DeviceImage::ClearGaps(const memory::WriteBackPlan& plan,
+                                    const memory::ExtentSet& live) {
+  for (const memory::HashedBlock& block : plan.stale) {
+    const Bytes begin = block.block * wire::kImageBlockBytes;
+    for (const memory::Extent& gap : live.Gaps({begin, begin + wire::kImageBlockBytes})) {
+      TORPOR_RETURN_IF_ERROR(host_.Clear(gap));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceImage::ReturnToCheckpoint() {
+  for (const std::size_t block : blocks_.RollBack()) {
+    const Bytes begin = block * wire::kImageBlockBytes;
+    TORPOR_RETURN_IF_ERROR(host_.Clear({begin, begin + wire::kImageBlockBytes}));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status DeviceImage::ForgetStale() {
@@ -178,29 +200,33 @@ absl::Status DeviceImage::Prepare(memory::Extent piece, const memory::ExtentSet&
   const memory::Extent chunks{RoundDown(piece.begin, unit), RoundUp(piece.end, unit)};
   for (const memory::Extent& part : unprepared.Within(chunks)) {
     TORPOR_RETURN_IF_ERROR(backing_->Map(part));
-    TORPOR_RETURN_IF_ERROR(ClearOutside({part}, live, arrival_.stream()));
+    TORPOR_RETURN_IF_ERROR(copies_.ClearOutside({part}, live, arrival_.stream()));
     arrival_.NotePrepared(part);
     unprepared.Remove(part);
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream, Bytes max_bytes) {
+absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream, Bytes max_bytes,
+                                                                std::uint64_t command) {
   if (!dirty()) return WrittenBack();
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   const memory::WriteBackPart part = memory::FirstPart(
       resident(), unsaved_from(), is_exported_ ? kAll : max_bytes, wire::kImageBlockBytes);
   TORPOR_ASSIGN_OR_RETURN(const memory::WriteBackPlan plan,
-                          blocks_.PlanWriteBack(part.live, stream));
+                          blocks_.BeginWriteBack(part.live, stream));
+  TORPOR_RETURN_IF_ERROR(ClearGaps(plan, part.live));
   WrittenBack copied;
   for (const memory::Extent& extent : plan.copies) {
-    TORPOR_RETURN_IF_ERROR(CopyOut(extent, stream));
+    TORPOR_RETURN_IF_ERROR(copies_.Out(extent, stream));
     copied.bytes += blocks_.ByOrigin(extent);
     copied.extents.Add(extent);
   }
   TORPOR_RETURN_IF_ERROR(Wait(stream));
   blocks_.OnWrittenBack(plan);
+  if (part.end == kAll) blocks_.Commit(command);
   unsaved_from_.store(part.end, std::memory_order_relaxed);
+  if (part.end == kAll) BeginEra();
   return copied;
 }
 
@@ -218,20 +244,29 @@ std::vector<Bytes> DeviceImage::AddressHolders(const memory::ExtentSet& where) c
 bool DeviceImage::HoldsAddressIn(memory::Extent extent) const {
   // Reading unwritten pages would make the system allocate memory.
   return std::ranges::any_of(blocks_.Written(extent), [this](memory::Extent part) {
-    const std::span<const std::uint8_t> bytes(host_image_.data() + part.begin, part.bytes());
-    if (HoldsAddress(bytes, part.begin, own_addresses_.range())) return true;
-    // Memory written by kernels may hold the GPU's addresses.
-    return is_translating_ && HoldsAddress(bytes, part.begin, backing_->gpu_addresses());
+    const auto homes = host_.PartsOf(part);
+    return !homes.ok() || std::ranges::any_of(*homes, [this](const HostImage::Part& home) {
+      const std::span<const std::uint8_t> bytes(home.data, home.extent.bytes());
+      const Bytes begin = home.extent.begin;
+      if (HoldsAddress(bytes, begin, own_addresses_.range())) return true;
+      // Memory written by kernels may hold the GPU's addresses.
+      return is_translating_ && HoldsAddress(bytes, begin, backing_->gpu_addresses());
+    });
   });
 }
 
 std::uint64_t DeviceImage::HostWord(std::uint64_t address) const {
   std::uint64_t word = 0;
   const Bytes begin = address - base_;
-  if (!host_image_.Holds(begin, sizeof word)) return 0;
+  if (!host_.Holds(begin, sizeof word)) return 0;
   // Reading unwritten pages would make the system allocate memory.
   if (blocks_.Written({begin, begin + sizeof word}).empty()) return 0;
-  std::memcpy(&word, host_image_.data() + begin, sizeof word);
+  const auto homes = host_.PartsOf({begin, begin + sizeof word});
+  if (!homes.ok()) return 0;
+  for (const HostImage::Part& home : *homes) {
+    std::memcpy(reinterpret_cast<std::uint8_t*>(&word) + (home.extent.begin - begin), home.data,
+                home.extent.bytes());
+  }
   return word;
 }
 
@@ -246,6 +281,7 @@ absl::Status DeviceImage::Drop() {
   SetResident({});
   is_peer_ = false;
   is_source_ = false;
+  BeginEra();
   status.Update(backing_->Release({0, bytes_}, {}));
   return status;
 }
@@ -260,12 +296,12 @@ absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
   TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::Extent> fresh, backing_->Back({&extent, 1}));
   blocks_.Forget(extent);
   absl::Status status = backing_->Map(extent);
-  if (status.ok()) status = ClearOutside(fresh, {}, stream);
+  if (status.ok()) status = copies_.ClearOutside(fresh, {}, stream);
   // Clears the parts in units that existed before, where an earlier allocation may have left bytes.
   memory::ExtentSet cleared;
   for (const memory::Extent& unit : fresh) cleared.Add(unit);
   for (const memory::Extent& old : cleared.Gaps(extent)) {
-    if (status.ok()) status = Clear(old, stream);
+    if (status.ok()) status = copies_.Clear(old, stream);
   }
   status.Update(Wait(stream));
   if (!status.ok()) {
@@ -274,6 +310,7 @@ absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
   }
   MarkDirty();
   touches_.Add(extent);
+  BeginEra();
   MutexLock lock(&mutex_);
   resident_.Add(extent);
   return absl::OkStatus();
@@ -292,6 +329,7 @@ absl::Status DeviceImage::MapPeer(const memory::ExtentSet& live, ChunkOwner& own
   SetResident(std::move(kept));
   TORPOR_ASSIGN_OR_RETURN(memory::ExtentSet reachable, backing_->Import(live, owner));
   SetResident(std::move(reachable));
+  BeginEra();
   return absl::OkStatus();
 }
 
@@ -315,6 +353,7 @@ absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet&
   TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes_));
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   touches_.Remove(extent);
+  BeginEra();
   {
     MutexLock lock(&mutex_);
     resident_.Remove(extent);
@@ -322,10 +361,14 @@ absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet&
   return backing_->Release(extent, live);
 }
 
+absl::StatusOr<bool> DeviceImage::PinNext() {
+  return host_.PinNext([this] { return blocks_.AllWritten(); });
+}
+
 absl::Status DeviceImage::ReleaseHost(memory::Extent extent) {
   TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes_));
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
-  return pinned_.UnregisterOverlapping(extent);
+  return host_.ReleaseOwn(extent);
 }
 
 CUdeviceptr DeviceImage::Resolve(std::uint64_t address, Bytes bytes) const {
@@ -371,16 +414,18 @@ absl::Status DeviceImage::SaveRange(std::uint64_t address, Bytes bytes, CUstream
   const Bytes begin = address - base_;
   const memory::Extent extent{begin, begin + bytes};
   blocks_.OnUpload(extent);
-  return CopyOut(extent, stream);
+  return copies_.Out(extent, stream);
 }
 
-// Pins the pages as the GPU's copy would: the next swap-in is not to wait for that.
+// Pins nothing: the executor does that when idle, in larger pieces.
 absl::Status DeviceImage::SaveBytes(std::uint64_t address, std::span<const std::uint8_t> bytes) {
   const Bytes begin = address - base_;
   const memory::Extent extent{begin, begin + bytes.size()};
-  if (options_.pinned) TORPOR_RETURN_IF_ERROR(pinned_.Ensure(extent));
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<HostImage::Part> homes, host_.PartsOf(extent));
   blocks_.OnUpload(extent);
-  std::memcpy(host_image_.data() + begin, bytes.data(), bytes.size());
+  for (const HostImage::Part& home : homes) {
+    std::memcpy(home.data, bytes.data() + (home.extent.begin - begin), home.extent.bytes());
+  }
   return absl::OkStatus();
 }
 
@@ -397,20 +442,10 @@ ImageUse DeviceImage::use() const {
 
 absl::Status DeviceImage::MapHostPart(memory::Extent extent) {
   TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes_));
-  TORPOR_RETURN_IF_ERROR(host_image_.Ensure(extent));
+  TORPOR_RETURN_IF_ERROR(host_.Map(extent));
   TORPOR_RETURN_IF_ERROR(blocks_.MapStates(extent));
   // A pointer may point behind the last byte, and a little further.
   own_addresses_.Add({extent.begin, extent.end + memory::RangeAllocator::kGuard});
-  return absl::OkStatus();
-}
-
-absl::Status DeviceImage::ClearOutside(const std::vector<memory::Extent>& extents,
-                                       const memory::ExtentSet& keep, CUstream stream) {
-  for (const memory::Extent& extent : extents) {
-    for (const memory::Extent& gap : keep.Gaps(extent)) {
-      TORPOR_RETURN_IF_ERROR(Clear(gap, stream));
-    }
-  }
   return absl::OkStatus();
 }
 
@@ -422,63 +457,15 @@ absl::Status DeviceImage::Bring(memory::Extent extent, CUstream stream, ArrivedB
   Bytes cleared_to = extent.begin;
   blocks_.OnArriving(extent);
   for (const memory::Extent& written : blocks_.Written(extent)) {
-    TORPOR_RETURN_IF_ERROR(Clear({cleared_to, written.begin}, stream));
+    TORPOR_RETURN_IF_ERROR(copies_.Clear({cleared_to, written.begin}, stream));
     const std::vector<BackedPart> source =
         source_ ? source_->Reach(written) : std::vector<BackedPart>();
-    TORPOR_RETURN_IF_ERROR(source.empty() ? CopyIn(written, stream) : CopyFrom(source, stream));
+    TORPOR_RETURN_IF_ERROR(source.empty() ? copies_.In(written, stream)
+                                          : copies_.From(source, stream));
     (source.empty() ? arrived.from_host : arrived.from_peer) += blocks_.ByOrigin(written);
     cleared_to = written.end;
   }
-  return Clear({cleared_to, extent.end}, stream);
-}
-
-absl::Status DeviceImage::Clear(memory::Extent extent, CUstream stream) {
-  if (extent.bytes() == 0) return absl::OkStatus();
-  for (const BackedPart& part : backing_->PartsOf(extent)) {
-    TORPOR_RETURN_IF_ERROR(
-        device_.Status(device_.driver().MemsetD8Async(part.address, 0, part.extent.bytes(), stream),
-                       "cuMemsetD8"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status DeviceImage::CopyIn(memory::Extent extent, CUstream stream) {
-  if (options_.pinned) TORPOR_RETURN_IF_ERROR(pinned_.Ensure(extent));
-  for (const memory::Extent& piece : pinned_.Split(extent)) {
-    for (const BackedPart& part : backing_->PartsOf(piece)) {
-      TORPOR_RETURN_IF_ERROR(device_.Status(
-          device_.driver().MemcpyHtoDAsync(part.address, pinned_.at(part.extent.begin),
-                                           part.extent.bytes(), stream),
-          "copying the image to the GPU"));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status DeviceImage::CopyFrom(const std::vector<BackedPart>& source, CUstream stream) {
-  for (const BackedPart& from : source) {
-    for (const BackedPart& part : backing_->PartsOf(from.extent)) {
-      const Bytes before = part.extent.begin - from.extent.begin;
-      TORPOR_RETURN_IF_ERROR(
-          device_.Status(device_.driver().MemcpyDtoDAsync(part.address, from.address + before,
-                                                          part.extent.bytes(), stream),
-                         "copying the image from another GPU"));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status DeviceImage::CopyOut(memory::Extent extent, CUstream stream) {
-  if (options_.pinned) TORPOR_RETURN_IF_ERROR(pinned_.Ensure(extent));
-  for (const memory::Extent& piece : pinned_.Split(extent)) {
-    for (const BackedPart& part : backing_->PartsOf(piece)) {
-      TORPOR_RETURN_IF_ERROR(device_.Status(
-          device_.driver().MemcpyDtoHAsync(pinned_.at(part.extent.begin), part.address,
-                                           part.extent.bytes(), stream),
-          "copying the image from the GPU"));
-    }
-  }
-  return absl::OkStatus();
+  return copies_.Clear({cleared_to, extent.end}, stream);
 }
 
 absl::Status DeviceImage::Wait(CUstream stream) const {

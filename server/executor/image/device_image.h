@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,13 +19,14 @@
 #include "memory/swap_planner.h"
 #include "memory/write_back_plan.h"
 #include "server/executor/gpu/device.h"
-#include "server/executor/gpu/pinned_memory.h"
 #include "server/executor/gpu/shared_mapping.h"
 #include "server/executor/image/address_hull.h"
 #include "server/executor/image/address_table.h"
+#include "server/executor/image/host_image.h"
 #include "server/executor/image/image_arrival.h"
 #include "server/executor/image/image_backing.h"
 #include "server/executor/image/image_blocks.h"
+#include "server/executor/image/image_copies.h"
 #include "server/executor/image/image_touches.h"
 #include "server/executor/image/peer_source.h"
 #include "server/executor/image/swap_options.h"
@@ -34,7 +36,8 @@ namespace torpor::executor {
 // A session's memory files behind the image, mapped.
 struct ImageFiles {
   SharedMapping image;
-  SharedMapping block_states;
+  SharedMapping annex;  // as large
+  ImageBlocks::Files blocks;
 };
 
 // Bytes that a swap-in has copied.
@@ -104,7 +107,10 @@ class DeviceImage {
   // Makes the host image equal to the device's: copies the blocks that have changed, if any may
   // have. Looks at `max_bytes` at most, rounded up to blocks, or at all of an exported image. The
   // next write-back goes on from there; the image stays dirty until a write-back reaches the end.
-  absl::StatusOr<WrittenBack> WriteBack(CUstream stream, Bytes max_bytes = kAll);
+  // A write-back that has reached the end is a checkpoint of the session after `command`, the last
+  // that it ran.
+  absl::StatusOr<WrittenBack> WriteBack(CUstream stream, Bytes max_bytes = kAll,
+                                        std::uint64_t command = 0);
   // Returns the offsets of allocations whose host image holds addresses of the session's memory,
   // the client's or the GPU's. Looks only into the extents `where`.
   std::vector<Bytes> AddressHolders(const memory::ExtentSet& where) const;
@@ -142,9 +148,17 @@ class DeviceImage {
   // thread.
   std::uint64_t removals() const { return removals_.load(std::memory_order_relaxed); }
 
+  // Pins a piece of the host image ahead of its copy, wherever written and by whichever executor.
+  // Returns whether one was left to pin. Requires that no operation of the session runs.
+  absl::StatusOr<bool> PinNext();
+
   // Unpins the host image's pages of an extent (whole chunks without live bytes), which are about
   // to leave the file. No copy of the session is pending.
   absl::Status ReleaseHost(memory::Extent extent);
+
+  // Grows with every swap-in, complete write-back and change of the allocations. An upload saved in
+  // an earlier era says nothing about the range's bytes in the host image now. Any thread.
+  std::uint64_t era() const { return era_.load(std::memory_order_relaxed); }
 
   // Returns the GPU's address of [address, address + bytes); 0 if the range is not resident memory
   // of the session. Takes any numbers.
@@ -197,15 +211,17 @@ class DeviceImage {
   Bytes unsaved_from() const {
     return is_exported_.load() ? 0 : unsaved_from_.load(std::memory_order_relaxed);
   }
+  void BeginEra() { era_.fetch_add(1, std::memory_order_relaxed); }
+  // Zeroes the bytes of the plan's blocks that are not live, in the blocks' homes.
+  absl::Status ClearGaps(const memory::WriteBackPlan& plan, const memory::ExtentSet& live);
+  // Undoes what another executor wrote back and could not complete.
+  absl::Status ReturnToCheckpoint();
   bool HoldsAddressIn(memory::Extent extent) const;
   CUdeviceptr TranslateBy(const AddressTable& table, std::uint64_t address) const {
     return address - base_ < bytes_ ? table.Translate(address - base_) : 0;
   }
   // Prepares the host's side for an allocation, which makes the extent the session's.
   absl::Status MapHostPart(memory::Extent extent);
-  // Zeroes the extents except for `keep`: chunks may hold another function's bytes.
-  absl::Status ClearOutside(const std::vector<memory::Extent>& extents,
-                            const memory::ExtentSet& keep, CUstream stream);
   // Gives back `fresh` after an error, newly backed in vain.
   void Undo(const std::vector<memory::Extent>& fresh);
   // Returns the bytes to copy.
@@ -222,11 +238,6 @@ class DeviceImage {
   void OpenSource(std::unique_ptr<PeerCopy> copy, const std::vector<memory::SwapGroup>& groups);
   // Adds the copied bytes to `arrived`; never-written parts are cleared instead.
   absl::Status Bring(memory::Extent extent, CUstream stream, ArrivedBytes& arrived);
-  absl::Status CopyIn(memory::Extent extent, CUstream stream);
-  // Enqueues copies of `source`, the GPU's addresses of parts of the image elsewhere.
-  absl::Status CopyFrom(const std::vector<BackedPart>& source, CUstream stream);
-  absl::Status Clear(memory::Extent extent, CUstream stream);
-  absl::Status CopyOut(memory::Extent extent, CUstream stream);
   absl::Status Wait(CUstream stream) const;
   void SetResident(memory::ExtentSet resident) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -235,13 +246,14 @@ class DeviceImage {
   const bool is_translating_;
   const std::uint64_t base_;
   const Bytes bytes_;
-  const SharedMapping host_image_;
   const SwapOptions options_;
-  PinnedMemory pinned_;
   ImageBlocks blocks_;
+  HostImage host_;
+  const ImageCopies copies_;
   AddressHull own_addresses_;
   std::atomic<Bytes> unsaved_from_{kAll};  // begin of possible differences from the host
   std::atomic<std::uint64_t> removals_{0};
+  std::atomic<std::uint64_t> era_{1};
   std::atomic<bool> is_exported_{false};
   std::atomic<bool> is_kept_in_place_{false};
   std::atomic<bool> is_source_{false};  // another GPU may be copying from here

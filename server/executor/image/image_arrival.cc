@@ -20,7 +20,7 @@ auto FirstBeyond(Items& items, Bytes offset) {
 ImageArrival::~ImageArrival() {
   Wait().IgnoreError();
   for (const CUevent event : events_) event_pool_.Return(event);
-  if (stream() != nullptr) device_.driver().StreamDestroy(stream());
+  device_.discarded().Add(stream());
 }
 
 absl::Status ImageArrival::Begin(const std::vector<memory::SwapAllocation>& allocations,

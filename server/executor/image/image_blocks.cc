@@ -9,9 +9,13 @@
 namespace torpor::executor {
 namespace {
 
-std::span<std::uint64_t> Words(const SharedMapping& mapping) {
-  return {reinterpret_cast<std::uint64_t*>(mapping.data()),
+std::span<memory::BlockRecord> Records(const SharedMapping& mapping) {
+  return {reinterpret_cast<memory::BlockRecord*>(mapping.data()),
           mapping.bytes() / memory::BlockStates::kBytesPerBlock};
+}
+
+memory::CheckpointRecord& Checkpoint(const SharedMapping& mapping) {
+  return *reinterpret_cast<memory::CheckpointRecord*>(mapping.data());
 }
 
 // Returns the blocks that overlap the extents (ascending), each once.
@@ -45,24 +49,33 @@ std::vector<BlockRun> RunsOf(const std::vector<memory::HashedBlock>& blocks,
 
 }  // namespace
 
-ImageBlocks::ImageBlocks(SharedMapping states, const ImageBacking& backing, BlockHasher& hasher)
-    : mapping_(std::move(states)),
-      states_(Words(mapping_), wire::kImageBlockBytes),
+ImageBlocks::ImageBlocks(Files files, bool keeps_checkpoints, const ImageBacking& backing,
+                         BlockHasher& hasher)
+    : files_(std::move(files)),
+      keeps_checkpoints_(keeps_checkpoints),
+      states_(Records(files_.records), Checkpoint(files_.checkpoint), wire::kImageBlockBytes),
       backing_(backing),
       hasher_(hasher) {}
 
 absl::Status ImageBlocks::MapStates(memory::Extent extent) {
-  return mapping_.Ensure(memory::BlockStates::StatesOf(extent, wire::kImageBlockBytes));
+  own_.Add({extent.begin / wire::kImageBlockBytes, (extent.end - 1) / wire::kImageBlockBytes + 1});
+  return files_.records.Ensure(memory::BlockStates::StatesOf(extent, wire::kImageBlockBytes));
 }
 
-absl::StatusOr<memory::WriteBackPlan> ImageBlocks::PlanWriteBack(const memory::ExtentSet& resident,
-                                                                 CUstream stream) {
+absl::StatusOr<memory::WriteBackPlan> ImageBlocks::BeginWriteBack(const memory::ExtentSet& resident,
+                                                                  CUstream stream) {
   std::vector<memory::HashedBlock> blocks = BlocksOf(resident.extents());
   TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> hashes,
                           hasher_.Hash(RunsOf(blocks, backing_), stream));
   for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i].hash = hashes[i];
   memory::WriteBackPlan plan =
       memory::PlanWriteBack(resident, blocks, hasher_.zero_hash(), states_);
+  if (keeps_checkpoints_ && states_.has_checkpoint()) {
+    memory::BeginWriteBack(plan, memory::FreeAnnexHomes(states_, own_, plan.annex), states_);
+    for (const memory::HashedBlock& block : plan.stale) pending_.push_back(block.block);
+  } else {
+    memory::BeginWriteBackInPlace(plan, states_);
+  }
   // The hash of a block to be copied is unknown until OnWrittenBack.
   for (const memory::HashedBlock& block : blocks) NoteHeld(block.block);
   return plan;
@@ -73,6 +86,25 @@ void ImageBlocks::OnWrittenBack(const memory::WriteBackPlan& plan) {
     states_.SetInStep(block.block, block.hash);
     NoteHeld(block.block);
   }
+}
+
+void ImageBlocks::Commit(std::uint64_t command) {
+  states_.Commit(command);
+  for (const std::size_t block : pending_) states_.Retire(block);
+  pending_.clear();
+}
+
+std::vector<std::size_t> ImageBlocks::RollBack() {
+  std::vector<std::size_t> to_clear;
+  if (!states_.MayBePending()) return to_clear;
+  for (const memory::Extent& blocks : own_.extents()) {
+    for (std::size_t block = blocks.begin; block < blocks.end; ++block) {
+      if (states_.RollBack(block)) to_clear.push_back(block);
+    }
+  }
+  states_.EndRollBack();
+  pending_.clear();
+  return to_clear;
 }
 
 void ImageBlocks::NoteHeld(std::size_t block) {
@@ -113,6 +145,19 @@ std::vector<memory::Extent> ImageBlocks::Written(memory::Extent extent) const {
     } else {
       written.push_back({begin, end});
     }
+  }
+  return written;
+}
+
+absl::StatusOr<std::vector<memory::Extent>> ImageBlocks::AllWritten() const {
+  constexpr Bytes kRecord = memory::BlockStates::kBytesPerBlock;
+  std::vector<memory::Extent> written;
+  for (const memory::Extent& records : files_.records.WithPages()) {
+    TORPOR_RETURN_IF_ERROR(files_.records.Ensure(records));
+    const std::vector<memory::Extent> parts =
+        Written({records.begin / kRecord * wire::kImageBlockBytes,
+                 records.end / kRecord * wire::kImageBlockBytes});
+    written.insert(written.end(), parts.begin(), parts.end());
   }
   return written;
 }

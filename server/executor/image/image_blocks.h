@@ -20,19 +20,38 @@ namespace torpor::executor {
 // commands, at any time; all other calls from one thread at a time.
 class ImageBlocks {
  public:
-  // `states` is the session's file of block states; the mapping may be in parts. All other
-  // parameters must outlive this.
-  ImageBlocks(SharedMapping states, const ImageBacking& backing, BlockHasher& hasher);
+  // The session's records of blocks, a mapping that may be in parts, and of its last checkpoint.
+  struct Files {
+    SharedMapping records;
+    SharedMapping checkpoint;
+  };
 
-  // Maps the states of the extent's blocks. Call before all calls with bytes of the extent.
+  // `keeps_checkpoints`: write-backs leave the last checkpoint's bytes alone until the next one;
+  // before the first there are none.
+  // `backing` and `hasher` must outlive this.
+  ImageBlocks(Files files, bool keeps_checkpoints, const ImageBacking& backing,
+              BlockHasher& hasher);
+
+  const memory::BlockStates& states() const { return states_; }
+
+  // Maps the states of the extent's blocks, which are the session's from now on. Call before all
+  // calls with bytes of the extent.
   absl::Status MapStates(memory::Extent extent);
 
-  // Plans the copies that make the image equal to the GPU's memory; `resident` is live there, and
-  // whole chunks are backed. Waits for the work of `stream`.
-  absl::StatusOr<memory::WriteBackPlan> PlanWriteBack(const memory::ExtentSet& resident,
-                                                      CUstream stream);
-  // Notes that the plan's copies have arrived.
+  // Begins a write-back: returns the copies that make the image equal to the GPU's memory, to the
+  // blocks' present homes. `resident` is live on the GPU, and whole chunks are backed. Waits for
+  // the work of `stream`.
+  absl::StatusOr<memory::WriteBackPlan> BeginWriteBack(const memory::ExtentSet& resident,
+                                                       CUstream stream);
+  // Notes that the copies have arrived.
   void OnWrittenBack(const memory::WriteBackPlan& plan);
+  // All blocks that differed are written back: makes the image the next checkpoint, with the work
+  // of all commands up to `command`.
+  void Commit(std::uint64_t command);
+  // Returns to the last checkpoint, if another process died before it could commit. Call while this
+  // GPU has no changes of its own. Returns the blocks, by number, whose own places the caller makes
+  // zeros.
+  std::vector<std::size_t> RollBack();
 
   // Notes that the host's bytes of the extent are about to be copied to the GPU, with all other
   // live bytes of blocks not in step.
@@ -50,13 +69,18 @@ class ImageBlocks {
   memory::MovedBytes ByOrigin(memory::Extent extent) const { return states_.ByOrigin(extent); }
   // Returns the written parts of `extent`, ascending; all other bytes are zero.
   std::vector<memory::Extent> Written(memory::Extent extent) const;
+  // Returns the written parts of the whole image, ascending, and maps their states.
+  absl::StatusOr<std::vector<memory::Extent>> AllWritten() const;
 
  private:
   // Notes that the GPU has the block's host bytes as they are now.
   void NoteHeld(std::size_t block);
 
-  const SharedMapping mapping_;
+  const Files files_;
+  const bool keeps_checkpoints_;
   memory::BlockStates states_;
+  memory::ExtentSet own_;             // the session's blocks, by number
+  std::vector<std::size_t> pending_;  // blocks written back since the last checkpoint
   const ImageBacking& backing_;
   BlockHasher& hasher_;
   // What host bytes the GPU has: BlockStates::content of each block, at the time.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -12,8 +14,10 @@ namespace torpor::executor {
 template <typename Functions, typename Handle, auto kCreate, auto kDestroy>
 class LibraryHandlePool {
  public:
-  // Empty functions mean a missing library: Take returns null.
-  explicit LibraryHandlePool(const Functions& functions) : functions_(functions) {}
+  // Empty functions mean a missing library: Take returns null. When the library creates no handle,
+  // `make_room` is asked to free device memory; if it returns true, the library is asked again.
+  explicit LibraryHandlePool(const Functions& functions, std::function<bool()> make_room = nullptr)
+      : functions_(functions), make_room_(std::move(make_room)) {}
   ~LibraryHandlePool() {
     for (const Handle handle : free_) (functions_.*kDestroy)(handle);
   }
@@ -33,9 +37,11 @@ class LibraryHandlePool {
         return handle;
       }
     }
+    if (functions_.*kCreate == nullptr) return nullptr;
     Handle handle = nullptr;
-    if (functions_.*kCreate == nullptr || (functions_.*kCreate)(&handle) != 0) return nullptr;
-    return handle;
+    if ((functions_.*kCreate)(&handle) == 0) return handle;
+    const bool may_retry = make_room_ && make_room_();
+    return may_retry && (functions_.*kCreate)(&handle) == 0 ? handle : nullptr;
   }
 
   // Takes a handle back. Requires that no work runs on the handle.
@@ -46,6 +52,7 @@ class LibraryHandlePool {
 
  private:
   const Functions functions_;
+  const std::function<bool()> make_room_;
   Mutex mutex_;
   std::vector<Handle> free_ ABSL_GUARDED_BY(mutex_);
 };

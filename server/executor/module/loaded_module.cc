@@ -21,7 +21,7 @@ absl::StatusOr<std::shared_ptr<LoadedModule>> LoadedModule::Load(
     const Device& device, std::span<const std::uint8_t> code,
     std::span<const std::string> variables) {
   TORPOR_ASSIGN_OR_RETURN(const CUmodule handle, LoadModuleCode(device, code));
-  std::shared_ptr<LoadedModule> module(new LoadedModule(device, handle));
+  std::shared_ptr<LoadedModule> module(new LoadedModule(device, handle, code.size()));
   TORPOR_RETURN_IF_ERROR(module->ReadKernels());
   for (const std::string& name : variables) {
     TORPOR_RETURN_IF_ERROR(module->ReadVariable(name));
@@ -38,7 +38,7 @@ absl::StatusOr<std::shared_ptr<LoadedModule>> LoadedModule::LoadFindingVariables
   return module;
 }
 
-LoadedModule::~LoadedModule() { device_.driver().ModuleUnload(module_); }
+LoadedModule::~LoadedModule() { device_.discarded().Add(module_, code_bytes_); }
 
 absl::Status LoadedModule::ReadKernels() {
   const CudaDriver& driver = device_.driver();

@@ -62,13 +62,15 @@ class LoadedModule {
   CUresult SetAttribute(const LoadedKernel& kernel, CUfunction_attribute attribute, int value);
 
  private:
-  LoadedModule(const Device& device, CUmodule module) : device_(device), module_(module) {}
+  LoadedModule(const Device& device, CUmodule module, Bytes code_bytes)
+      : device_(device), module_(module), code_bytes_(code_bytes) {}
   absl::Status ReadKernels();
   absl::Status ReadKernel(CUfunction function);
   absl::Status ReadVariable(const std::string& name);
 
   const Device& device_;
   const CUmodule module_;
+  const Bytes code_bytes_;
   std::map<std::string, LoadedKernel, std::less<>> kernels_;
   std::map<std::string, LoadedVariable, std::less<>> variables_;
   Mutex mutex_;  // guards the kernels' max_dynamic_shared

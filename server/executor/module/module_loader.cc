@@ -51,8 +51,9 @@ class LinkState {
 
 absl::StatusOr<CUmodule> LoadCode(const Device& device, const void* code) {
   CUmodule module = nullptr;
-  TORPOR_RETURN_IF_ERROR(
-      device.Status(device.driver().ModuleLoadData(&module, code), "loading a module"));
+  TORPOR_RETURN_IF_ERROR(device.Status(
+      device.MakingRoom([&] { return device.driver().ModuleLoadData(&module, code); }),
+      "loading a module"));
   return module;
 }
 
@@ -74,8 +75,10 @@ absl::StatusOr<CUmodule> LoadLinked(const Device& device, std::span<const std::u
                                          CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size())};
   CUmodule module = nullptr;
-  const CUresult result = device.driver().ModuleLoadDataEx(&module, fatbin.data(), options.size(),
-                                                           options.data(), values.data());
+  const CUresult result = device.MakingRoom([&] {
+    return device.driver().ModuleLoadDataEx(&module, fatbin.data(), options.size(), options.data(),
+                                            values.data());
+  });
   if (result == CUDA_ERROR_NO_BINARY_FOR_GPU) return nullptr;
   TORPOR_RETURN_IF_ERROR(device.Status(result, "loading a linked module"));
   return module;

@@ -35,7 +35,7 @@ absl::Status UnknownModule(std::uint64_t id) {
 // for ever behind a stream that waits for a value. A kernel that cannot be loaded fails when
 // launched.
 void LoadNow(const Device& device, const LoadedKernel& kernel) {
-  device.driver().FuncLoad(kernel.function);
+  device.MakingRoom([&] { return device.driver().FuncLoad(kernel.function); });
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ cuda_api::CallStatus Downloads::Copy(CUdeviceptr source, std::uint64_t stream_id
   if (result == CUDA_SUCCESS && bytes > 0) {
     result = driver.MemcpyDtoHAsync(destination, source, bytes, stream);
   }
-  if (result == CUDA_SUCCESS) result = driver.StreamSynchronize(stream);
+  if (result == CUDA_SUCCESS) result = streams_.Wait(stream);
   return ToCallStatus(driver, result, "copy to the host");
 }
 

@@ -24,11 +24,12 @@ bool DriverGraph::Instantiate(CUgraph graph) {
   CUgraphExecUpdateResultInfo info{};
   if (exec_ != nullptr && driver.GraphExecUpdate(exec_, graph, &info) == CUDA_SUCCESS) return true;
   Drop();
-  return driver.GraphInstantiate(&exec_, graph, 0) == CUDA_SUCCESS;
+  return device_.MakingRoom([&] { return driver.GraphInstantiate(&exec_, graph, 0); }) ==
+         CUDA_SUCCESS;
 }
 
 void DriverGraph::Drop() {
-  if (exec_ != nullptr) device_.driver().GraphExecDestroy(exec_);
+  if (exec_ != nullptr) device_.discarded().Add(exec_);
   exec_ = nullptr;
 }
 

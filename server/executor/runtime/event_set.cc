@@ -14,9 +14,9 @@ std::int64_t NowNs() { return SteadyClock().Now().time_since_epoch().count(); }
 }  // namespace
 
 EventSet::~EventSet() {
-  for (auto& [id, event] : events_) device_.driver().EventDestroy(event.handle);
-  if (reference_ != nullptr) device_.driver().EventDestroy(reference_);
-  if (reference_stream_ != nullptr) device_.driver().StreamDestroy(reference_stream_);
+  for (const auto& [id, event] : events_) device_.discarded().Add(event.handle);
+  device_.discarded().Add(reference_);
+  device_.discarded().Add(reference_stream_);
 }
 
 EventSet::Event* EventSet::Find(std::uint64_t id) {

@@ -1,5 +1,7 @@
 #include "server/executor/runtime/graph_set.h"
 
+#include <driver_types.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,11 +16,14 @@ constexpr std::size_t kMaxGraphs = 1u << 16;
 constexpr Bytes kMaxBytes = 256 * kMiB;
 constexpr std::size_t kMaxNodes = 1u << 20;
 
+// What a command of a node puts into the driver's queues, with waits for other lanes.
+constexpr std::size_t kPiecesOfNode = 2;
+
 }  // namespace
 
 GraphSet::~GraphSet() {
-  for (const CUstream lane : side_lanes_) device_.driver().StreamDestroy(lane);
-  if (capture_lane_ != nullptr) device_.driver().StreamDestroy(capture_lane_);
+  for (const CUstream lane : side_lanes_) device_.discarded().Add(lane);
+  device_.discarded().Add(capture_lane_);
 }
 
 absl::StatusOr<GraphSet::Graph*> GraphSet::Find(std::uint64_t id) const {
@@ -108,7 +113,7 @@ cuda_api::CallStatus GraphSet::Launch(std::uint64_t id, std::uint64_t stream) {
 
 cuda_api::CallStatus GraphSet::LaunchOn(Graph& graph, CUstream origin) {
   if (!Prepare(graph)) {
-    return graph.commands.Launch(origin, [&] { return IssueNodes(graph, origin); });
+    return graph.commands.Launch(origin, [&] { return IssueInTurn(graph, origin); });
   }
   image_.MarkDirty();
   ++counts_.launched;
@@ -117,12 +122,27 @@ cuda_api::CallStatus GraphSet::LaunchOn(Graph& graph, CUstream origin) {
   });
 }
 
-cuda_api::CallStatus GraphSet::IssueNodes(Graph& graph, CUstream origin) {
-  cuda_api::CallStatus status = graph.commands.IssueNodes(
-      origin, side_lanes_, [&](const wire::GraphCommand& command, CUstream lane) {
-        streams_.Redirect(lane);
-        return run_(command);
-      });
+// A graph may have more nodes than there is room for.
+cuda_api::CallStatus GraphSet::IssueInTurn(Graph& graph, CUstream origin) {
+  return IssueNodes(graph, origin, [this](CUstream lane) {
+    PendingWork& pending = streams_.pending();
+    if (!pending.AwaitRoom()) return false;
+    pending.Note(lane, kPiecesOfNode);
+    return true;
+  });
+}
+
+template <typename Begin>
+cuda_api::CallStatus GraphSet::IssueNodes(Graph& graph, CUstream origin, const Begin& begin) {
+  const auto run = [&](const wire::GraphCommand& command, CUstream lane) {
+    if (!begin(lane)) {
+      return cuda_api::CallFailed(cudaErrorDevicesUnavailable,
+                                  "the lease ended in the middle of a graph");
+    }
+    streams_.Redirect(lane);
+    return run_(command);
+  };
+  cuda_api::CallStatus status = graph.commands.IssueNodes(origin, side_lanes_, run);
   streams_.Redirect(nullptr);
   return status;
 }
@@ -155,8 +175,9 @@ bool GraphSet::Capture(Graph& graph) {
                                       &capture_lane_, CU_STREAM_NON_BLOCKING, 0) != CUDA_SUCCESS) {
     return false;
   }
-  const bool captured =
-      graph.driver.Capture(capture_lane_, [&] { return IssueNodes(graph, capture_lane_).ok(); });
+  const bool captured = graph.driver.Capture(capture_lane_, [&] {
+    return IssueNodes(graph, capture_lane_, [](CUstream) { return true; }).ok();
+  });
   if (captured) ++counts_.captured;
   return captured;
 }

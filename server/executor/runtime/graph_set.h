@@ -81,7 +81,11 @@ class GraphSet {
   // Makes the driver's graph ready if that is worth while. Returns whether the graph is ready.
   bool Prepare(Graph& graph);
   bool Capture(Graph& graph);
-  cuda_api::CallStatus IssueNodes(Graph& graph, CUstream origin);
+  // Issues the nodes as there is room (PendingWork).
+  cuda_api::CallStatus IssueInTurn(Graph& graph, CUstream origin);
+  // Issues the nodes; `begin` is called with the lane of each command, and may end the launch.
+  template <typename Begin>
+  cuda_api::CallStatus IssueNodes(Graph& graph, CUstream origin, const Begin& begin);
   absl::StatusOr<Graph*> Find(std::uint64_t id) const;
   // Returns ResourceExhausted if so many more nodes and bytes exceed the session's bounds.
   absl::Status CheckRoom(std::size_t nodes, Bytes bytes) const;

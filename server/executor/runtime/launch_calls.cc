@@ -29,19 +29,24 @@ CallStatus LaunchCalls::LaunchKernel(const wire::LaunchKernel& command) {
   const std::vector<wire::KernelParameter>& layout = kernel.entry.parameters;
   void** const addresses = AddressesIn(parameters_.OnThisGpu(layout, command.parameters), layout);
 
-  const auto& [grid_x, grid_y, grid_z] = command.grid;
-  const auto& [block_x, block_y, block_z] = command.block;
   image_.MarkDirty();
+  result = device_.MakingRoom([&] { return Launch(command, kernel.function, stream, addresses); });
+  if (result == CUDA_SUCCESS) return {};
+  return ToCallStatus(driver, result, "launching kernel " + kernel.entry.name);
+}
+
+CUresult LaunchCalls::Launch(const wire::LaunchKernel& command, CUfunction function,
+                             CUstream stream, void** addresses) const {
+  const CudaDriver& driver = device_.driver();
   if (command.flags != 0) {
     const LaunchAttributes attributes(command.grid, command.block, command.shared_bytes,
                                       command.flags, stream);
-    result = driver.LaunchKernelEx(&attributes.config(), kernel.function, addresses, nullptr);
-  } else {
-    result = driver.LaunchKernel(kernel.function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
-                                 command.shared_bytes, stream, addresses, nullptr);
+    return driver.LaunchKernelEx(&attributes.config(), function, addresses, nullptr);
   }
-  if (result == CUDA_SUCCESS) return {};
-  return ToCallStatus(driver, result, "launching kernel " + kernel.entry.name);
+  const auto& [grid_x, grid_y, grid_z] = command.grid;
+  const auto& [block_x, block_y, block_z] = command.block;
+  return driver.LaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+                             command.shared_bytes, stream, addresses, nullptr);
 }
 
 void** LaunchCalls::AddressesIn(std::uint8_t* bytes,

@@ -26,6 +26,8 @@ class LaunchCalls final : public cuda_api::CudartLaunchHandler {
   cuda_api::CallStatus LaunchKernel(const wire::LaunchKernel& command) override;
 
  private:
+  CUresult Launch(const wire::LaunchKernel& command, CUfunction function, CUstream stream,
+                  void** addresses) const;
   // Points addresses_ at the parameters in `bytes`.
   void** AddressesIn(std::uint8_t* bytes, const std::vector<wire::KernelParameter>& layout);
 

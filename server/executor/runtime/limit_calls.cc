@@ -30,7 +30,8 @@ CallStatus LimitCalls::DeviceSetLimit(const wire::DeviceSetLimit& command) {
     return ToCallStatus(driver, read, kSetLimit);
   }
   if (command.value > current) {
-    const CUresult raised = driver.CtxSetLimit(limit, command.value);
+    const CUresult raised =
+        device_.MakingRoom([&] { return driver.CtxSetLimit(limit, command.value); });
     if (raised != CUDA_SUCCESS) {
       return CallFailed(
           ToRuntimeError(raised),

@@ -35,18 +35,13 @@ CallStatus MemoryCalls::Upload(const wire::MemcpyHtoD& command) {
   parts_.session_memory.NoteUpload(command.dst, {source, command.bytes});
   CUstream stream = nullptr;
   CUresult result = parts_.streams.Use(command.stream, stream);
-  bool may_copy_now = false;
+  auto saver = UploadSaves::Saver::kWriteBack;
   if (result == CUDA_SUCCESS) {
-    may_copy_now = saves_.MayCopyNow(command.payload, command.bytes, stream);
+    saver = saves_.SaverOf(command.dst, command.bytes, command.payload, stream);
     result = driver().MemcpyHtoDAsync(target, source, command.bytes, stream);
   }
   if (result != CUDA_SUCCESS) return ToCallStatus(driver(), result, "copy to the device");
-  if (!image().Contains(command.dst, command.bytes)) {
-    image().MarkDirty();  // a module's variable, saved with the whole, or pinned memory
-    return {};
-  }
-  return ToCallStatus(may_copy_now ? saves_.CopyNow(command.dst, {source, command.bytes})
-                                   : saves_.Enqueue(command.dst, command.bytes, stream),
+  return ToCallStatus(saves_.Save(saver, command.dst, {source, command.bytes}, stream),
                       "saving an upload");
 }
 

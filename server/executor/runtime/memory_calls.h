@@ -24,7 +24,8 @@ class MemoryCalls final : public cuda_api::CudartMemoryHandler {
     CompletionMarks& marks;
     Downloads& downloads;
   };
-  explicit MemoryCalls(const Parts& parts) : parts_(parts), saves_(parts.device, image()) {}
+  explicit MemoryCalls(const Parts& parts)
+      : parts_(parts), saves_(parts.device, image(), parts.session_memory.is_stateless()) {}
 
   cuda_api::CallStatus MemcpyHtoD(const wire::MemcpyHtoD& command) override;
   cuda_api::CallStatus MemcpyDtoH(const wire::MemcpyDtoH& command,

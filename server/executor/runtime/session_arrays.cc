@@ -73,7 +73,13 @@ Bytes SessionArrays::ChannelBytes(std::uint32_t format) {
 }
 
 SessionArrays::~SessionArrays() {
-  for (const auto& [id, array] : arrays_) DestroyDriverArray(array).IgnoreError();
+  for (const auto& [id, array] : arrays_) {
+    if (array.mipmapped != nullptr) {
+      device_.discarded().Add(array.mipmapped, array.block_bytes);
+    } else {
+      device_.discarded().Add(array.levels[0].array, array.block_bytes);
+    }
+  }
 }
 
 absl::Status SessionArrays::Create(const wire::ArrayCreate& command, CUstream stream) {
@@ -113,12 +119,13 @@ absl::Status SessionArrays::MakeDriverArray(const wire::ArrayCreate& command, Ar
   description.Flags = command.flags;
   const CudaDriver& driver = device_.driver();
   if (command.levels == 0) {
-    return device_.Status(driver.Array3DCreate(&array.levels[0].array, &description),
-                          "cuArray3DCreate");
+    const CUresult made = device_.MakingRoom(
+        [&] { return driver.Array3DCreate(&array.levels[0].array, &description); });
+    return device_.Status(made, "cuArray3DCreate");
   }
-  TORPOR_RETURN_IF_ERROR(
-      device_.Status(driver.MipmappedArrayCreate(&array.mipmapped, &description, command.levels),
-                     "cuMipmappedArrayCreate"));
+  const CUresult made = device_.MakingRoom(
+      [&] { return driver.MipmappedArrayCreate(&array.mipmapped, &description, command.levels); });
+  TORPOR_RETURN_IF_ERROR(device_.Status(made, "cuMipmappedArrayCreate"));
   absl::Status status;
   for (std::uint32_t i = 0; i < command.levels && status.ok(); ++i) {
     status =

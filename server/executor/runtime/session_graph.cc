@@ -34,13 +34,11 @@ absl::Status CheckDependencies(const wire::GraphNode& node, std::size_t place) {
 }  // namespace
 
 SessionGraph::~SessionGraph() {
-  const auto destroy = [&](CUevent event) {
-    if (event != nullptr) device_.driver().EventDestroy(event);
-  };
-  for (const Node& node : nodes_) destroy(node.done);
-  for (const Lane& lane : lanes_) destroy(lane.ended);
-  destroy(begun_);
-  destroy(launched_);
+  DiscardedObjects& discarded = device_.discarded();
+  for (const Node& node : nodes_) discarded.Add(node.done);
+  for (const Lane& lane : lanes_) discarded.Add(lane.ended);
+  discarded.Add(begun_);
+  discarded.Add(launched_);
 }
 
 Bytes SessionGraph::BytesOf(const std::vector<wire::GraphCommand>& commands) {

@@ -5,8 +5,8 @@
 namespace torpor::executor {
 
 SessionRuntime::SessionRuntime(const Device& device, ModuleLibrary& library, SessionMemory& memory,
-                               GraphSet::RunCommand run)
-    : objects_(device, library, memory),
+                               GraphSet::RunCommand run, const std::atomic<std::uint64_t>* lease)
+    : objects_(device, library, memory, lease),
       memory_(memory, objects_.modules),
       marks_(device, objects_.streams, memory.window()),
       downloads_(device, objects_.streams, memory.window()),

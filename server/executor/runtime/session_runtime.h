@@ -1,5 +1,8 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "proto/cuda_api/cudart_dispatch.h"
 #include "server/executor/runtime/array_calls.h"
@@ -19,13 +22,14 @@ namespace torpor::executor {
 
 // The CUDA objects of a session on this GPU.
 struct RuntimeObjects {
-  RuntimeObjects(const Device& device, ModuleLibrary& library, SessionMemory& memory)
+  RuntimeObjects(const Device& device, ModuleLibrary& library, SessionMemory& memory,
+                 const std::atomic<std::uint64_t>* lease)
       : windows(memory),
         modules(device, library, memory.image()),
         arrays(device, memory.image()),
         textures(device),
         events(device),
-        streams(device, &memory.image().arrival()) {}
+        streams(device, &memory.image().arrival(), lease) {}
 
   // Destroyed in reverse: work that waits for windows' slots, or writes slots, may outlive all
   // other objects, and kernels in destroyed streams may still need modules.
@@ -42,9 +46,9 @@ struct RuntimeObjects {
 // before they call the driver. Not thread-safe; call with the device current.
 class SessionRuntime {
  public:
-  // All must outlive this. `run` carries out a command of a graph.
+  // All must outlive this. `run` carries out a command of a graph; for `lease` see PendingWork.
   SessionRuntime(const Device& device, ModuleLibrary& library, SessionMemory& memory,
-                 GraphSet::RunCommand run);
+                 GraphSet::RunCommand run, const std::atomic<std::uint64_t>* lease);
   SessionRuntime(const SessionRuntime&) = delete;
   SessionRuntime& operator=(const SessionRuntime&) = delete;
 
@@ -52,7 +56,10 @@ class SessionRuntime {
   const cuda_api::CudartHandlers& handlers() const { return handlers_; }
 
   // Sets the lease under which the following calls come.
-  void SetLease(LeaseId lease) { shared_event_calls_.SetLease(lease); }
+  void SetLease(LeaseId lease) {
+    shared_event_calls_.SetLease(lease);
+    streams().pending().SetLease(lease);
+  }
   // Waits for all of the session's work.
   cuda_api::CallStatus Synchronize();
   // Lets go of what only work in hand needs; all of the session's work is done.

@@ -23,7 +23,12 @@ absl::Status UnknownObject(std::uint64_t id) {
 
 SessionTextures::~SessionTextures() {
   for (const auto& [id, object] : objects_) {
-    if (object.status.ok()) Destroy(object, object.value);
+    if (!object.status.ok()) continue;
+    if (object.texture) {
+      device_.discarded().AddTexture(object.value);
+    } else {
+      device_.discarded().AddSurface(object.value);
+    }
   }
 }
 
@@ -54,6 +59,12 @@ void SessionTextures::Destroy(const Object& object, std::uint64_t value) const {
 }
 
 bool SessionTextures::MakeAs(std::uint64_t value, const Object& object) const {
+  // A discarded object may have the value.
+  return TryMakingAs(value, object) ||
+         (device_.discarded().DestroyAll() > 0 && TryMakingAs(value, object));
+}
+
+bool SessionTextures::TryMakingAs(std::uint64_t value, const Object& object) const {
   std::vector<std::uint64_t> superfluous;
   bool is_made = false;
   for (std::size_t i = 0; i < kMaxTries && !is_made; ++i) {

@@ -82,6 +82,7 @@ class SessionTextures {
   void Destroy(const Object& object, std::uint64_t value) const;
   // Makes a driver's object of that value. False if the driver gives other values only.
   bool MakeAs(std::uint64_t value, const Object& object) const;
+  bool TryMakingAs(std::uint64_t value, const Object& object) const;
 
   const Device& device_;
   std::map<std::uint64_t, Object> objects_;

@@ -39,7 +39,7 @@ CallStatus StreamCalls::StreamSynchronize(const wire::StreamSynchronize& command
 CallStatus StreamCalls::WaitFor(std::uint64_t stream_id) {
   CUstream stream = nullptr;
   CUresult result = streams_.Use(stream_id, stream);
-  if (result == CUDA_SUCCESS) result = device_.driver().StreamSynchronize(stream);
+  if (result == CUDA_SUCCESS) result = streams_.Wait(stream);
   return ToCallStatus(device_.driver(), result, "cudaStreamSynchronize");
 }
 

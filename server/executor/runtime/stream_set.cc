@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 namespace torpor::executor {
@@ -15,9 +16,15 @@ constexpr Duration kQueryPause = std::chrono::microseconds(50);
 }  // namespace
 
 StreamSet::~StreamSet() {
-  for (auto& [id, stream] : streams_) Close(stream);
-  Close(legacy_);
-  Close(retired_);
+  for (auto& [id, stream] : streams_) Discard(stream);
+  Discard(legacy_);
+  Discard(retired_);
+}
+
+void StreamSet::Discard(const Stream& stream) {
+  device_.discarded().Add(stream.joint);
+  device_.discarded().Add(stream.handle);
+  if (arrival_ != nullptr) arrival_->Forget(stream.handle);
 }
 
 CUresult StreamSet::MakeStream(unsigned flags, int priority, Stream& stream) {
@@ -58,9 +65,11 @@ CUresult StreamSet::Destroy(std::uint64_t id) {
   CUresult result = Join(stream, retired_.handle);
   // The legacy rules hold for the work of a destroyed stream too.
   if (result == CUDA_SUCCESS && stream.unjoined && legacy_.handle != nullptr) {
+    pending_.Note(legacy_.handle);
     result = device_.driver().StreamWaitEvent(legacy_.handle, stream.joint, 0);
   }
   std::erase(unjoined_, id);
+  pending_.Move(stream.handle, retired_.handle);
   Close(stream);
   streams_.erase(found);
   return result;
@@ -68,7 +77,9 @@ CUresult StreamSet::Destroy(std::uint64_t id) {
 
 CUresult StreamSet::Use(std::uint64_t id, CUstream& stream) {
   const CUresult found = Find(id, stream);
-  return found == CUDA_SUCCESS && arrival_ != nullptr ? arrival_->Pass(stream) : found;
+  if (found != CUDA_SUCCESS) return found;
+  if (redirected_ == nullptr) pending_.Note(stream);
+  return arrival_ != nullptr ? arrival_->Pass(stream) : CUDA_SUCCESS;
 }
 
 CUresult StreamSet::Find(std::uint64_t id, CUstream& stream) {
@@ -95,7 +106,9 @@ CUresult StreamSet::Find(std::uint64_t id, CUstream& stream) {
 
 CUresult StreamSet::WaitForLegacy(Stream& stream) {
   const CudaDriver& driver = device_.driver();
+  pending_.Note(stream.handle);
   if (!legacy_recorded_) {
+    pending_.Note(legacy_.handle);
     const CUresult result = driver.EventRecord(legacy_.joint, legacy_.handle);
     if (result != CUDA_SUCCESS) return result;
     legacy_recorded_ = true;
@@ -123,30 +136,36 @@ CUresult StreamSet::UseLegacy() {
 
 CUresult StreamSet::Join(Stream& from, CUstream waiter) {
   const CudaDriver& driver = device_.driver();
+  pending_.Note(from.handle);
+  pending_.Note(waiter);
   const CUresult result = driver.EventRecord(from.joint, from.handle);
   return result == CUDA_SUCCESS ? driver.StreamWaitEvent(waiter, from.joint, 0) : result;
 }
 
-std::vector<CUstream> StreamSet::All() const {
-  std::vector<CUstream> all;
-  all.reserve(streams_.size() + 2);
-  for (const auto& [id, stream] : streams_) all.push_back(stream.handle);
-  if (legacy_.handle != nullptr) all.push_back(legacy_.handle);
-  if (retired_.handle != nullptr) all.push_back(retired_.handle);
-  return all;
+// The driver waits asleep (Device::Open), which costs more than short work takes: queries come
+// first. Those write no text.
+CUresult StreamSet::Wait(CUstream stream) {
+  const CudaDriver& driver = device_.driver();
+  std::optional<CUresult> result;
+  const auto synchronize = [&] { result = driver.StreamSynchronize(stream); };
+  spin_.Wait([&] { return result || driver.StreamQuery(stream) != CUDA_ERROR_NOT_READY; },
+             synchronize);
+  if (!result) synchronize();
+  return *result;
 }
 
 CUresult StreamSet::Synchronize() {
-  for (const CUstream stream : All()) {
-    const CUresult result = device_.driver().StreamSynchronize(stream);
+  for (const CUstream stream : pending_.Streams()) {
+    const CUresult result = Wait(stream);
     if (result != CUDA_SUCCESS) return result;
   }
+  pending_.Clear();
   return CUDA_SUCCESS;
 }
 
 CUresult StreamSet::SynchronizeUntil(TimePoint deadline) {
   const SteadyClock clock;
-  for (const CUstream stream : All()) {
+  for (const CUstream stream : pending_.Streams()) {
     while (true) {
       const CUresult result = device_.driver().StreamQuery(stream);
       if (result == CUDA_SUCCESS) break;

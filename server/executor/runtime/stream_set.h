@@ -1,12 +1,15 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "base/clock.h"
+#include "proto/wire/doorbell.h"
 #include "server/executor/gpu/device.h"
 #include "server/executor/image/image_arrival.h"
+#include "server/executor/runtime/pending_work.h"
 
 namespace torpor::executor {
 
@@ -22,9 +25,11 @@ class StreamSet {
   static constexpr std::uint64_t kLegacyHandle = 1;
 
   // With an `arrival`, which must outlive this, work waits for the parts of the image that were
-  // announced for the work (ImageTouches).
-  explicit StreamSet(const Device& device, ImageArrival* arrival = nullptr)
-      : device_(device), arrival_(arrival) {}
+  // announced for the work (ImageTouches). For `lease` see PendingWork.
+  explicit StreamSet(const Device& device, ImageArrival* arrival = nullptr,
+                     const std::atomic<std::uint64_t>* lease = nullptr)
+      : device_(device), arrival_(arrival), pending_(device, lease) {}
+  // Discards the streams. All work must be done.
   ~StreamSet();
   StreamSet(const StreamSet&) = delete;
   StreamSet& operator=(const StreamSet&) = delete;
@@ -43,7 +48,13 @@ class StreamSet {
   // null ends this.
   void Redirect(CUstream stream) { redirected_ = stream; }
 
-  // Waits for all work of all streams.
+  // What of the streams' work may be unfinished. Work of a redirection is not noted here.
+  PendingWork& pending() { return pending_; }
+
+  // Waits for the present work of a stream of the driver; has printed texts written.
+  CUresult Wait(CUstream stream);
+  // Waits for all work of all streams. Asks the driver about streams that have had work since the
+  // last call only.
   CUresult Synchronize();
   // As Synchronize, but CUDA_ERROR_TIMEOUT if work is left at `deadline`.
   CUresult SynchronizeUntil(TimePoint deadline);
@@ -62,12 +73,14 @@ class StreamSet {
   CUresult WaitForLegacy(Stream& stream);
   CUresult MakeStream(unsigned flags, int priority, Stream& stream);
   void Close(Stream& stream);
+  void Discard(const Stream& stream);
   // Makes `waiter` wait for the present work of `from`.
   CUresult Join(Stream& from, CUstream waiter);
-  std::vector<CUstream> All() const;
 
   const Device& device_;
   ImageArrival* const arrival_;
+  PendingWork pending_;
+  wire::AdaptiveSpin spin_;
   absl::flat_hash_map<std::uint64_t, Stream> streams_;
   std::vector<std::uint64_t> unjoined_;  // ids of streams with `unjoined` set
   Stream legacy_;                        // made at the first use

@@ -1,11 +1,52 @@
 #include "server/executor/runtime/upload_saves.h"
 
+#include <utility>
+
 #include "base/status_macros.h"
 
 namespace torpor::executor {
 
 UploadSaves::~UploadSaves() {
   for (const CUevent event : pending_) events_.Return(event);
+}
+
+// The write-back finds an upload that nobody has saved by the hashes of the blocks, as the image is
+// dirty and the states of the blocks still describe the image's bytes.
+UploadSaves::Saver UploadSaves::SaverOf(std::uint64_t address, Bytes bytes, wire::Payload payload,
+                                        CUstream stream) {
+  if (!image_.Contains(address, bytes)) return Saver::kWriteBack;
+  if (!is_stateless_ && HasSaved({address, address + bytes})) return Saver::kWriteBack;
+  return MayCopyNow(payload, bytes, stream) ? Saver::kProcessor : Saver::kGpu;
+}
+
+absl::Status UploadSaves::Save(Saver saver, std::uint64_t address,
+                               std::span<const std::uint8_t> bytes, CUstream stream) {
+  switch (saver) {
+    case Saver::kWriteBack:
+      image_.MarkDirty();
+      return absl::OkStatus();
+    case Saver::kProcessor:
+      TORPOR_RETURN_IF_ERROR(image_.SaveBytes(address, bytes));
+      break;
+    case Saver::kGpu:
+      TORPOR_RETURN_IF_ERROR(image_.SaveRange(address, bytes.size(), stream));
+      TORPOR_RETURN_IF_ERROR(NotePending(stream));
+      break;
+  }
+  NoteSaved({address, address + bytes.size()});
+  return absl::OkStatus();
+}
+
+bool UploadSaves::HasSaved(memory::Extent range) {
+  const std::uint64_t era = image_.era();
+  if (std::exchange(era_, era) != era) saved_ = {};
+  return saved_.Contains(range);
+}
+
+void UploadSaves::NoteSaved(memory::Extent range) {
+  if (is_stateless_) return;
+  if (saved_.count() >= kMostRanges) saved_ = {};
+  saved_.Add(range);
 }
 
 // Bytes of a command or of the window are final, whatever else is under way. Pinned memory may be
@@ -19,11 +60,6 @@ bool UploadSaves::MayCopyNow(wire::Payload payload, Bytes bytes, CUstream stream
   if (image_.arrival().is_pending() || HasPending()) return false;
   if (payload != wire::Payload::kArena) return true;
   return bytes <= kLongestPinned && device_.driver().StreamQuery(stream) == CUDA_SUCCESS;
-}
-
-absl::Status UploadSaves::Enqueue(std::uint64_t address, Bytes bytes, CUstream stream) {
-  TORPOR_RETURN_IF_ERROR(image_.SaveRange(address, bytes, stream));
-  return NotePending(stream);
 }
 
 // Saves of several streams may end in any order: looks at the oldest first, since all must be done.

@@ -14,6 +14,9 @@ namespace {
 constexpr auto kAttachId = static_cast<std::uint32_t>(wire::ProtocolCall::kAttach);
 constexpr auto kDrainId = static_cast<std::uint32_t>(wire::ProtocolCall::kDrain);
 
+// What a call of a library may launch beside its first kernel.
+constexpr std::size_t kPiecesOfLibraryCall = 7;
+
 // Takes the next command off `rest`.
 absl::StatusOr<wire::CommandHeader> ReadCommand(std::span<const std::uint8_t>& rest,
                                                 std::span<const std::uint8_t>& fields) {
@@ -57,17 +60,17 @@ absl::StatusOr<wire::Attach> ReadAttach(std::span<const std::uint8_t> frame) {
   return attach;
 }
 
-absl::Status BatchRunner::Run(const ReceivedBatch& batch, ReplySink& replies) {
+absl::Status BatchRunner::Run(ReceivedBatch& batch, ReplySink& replies) {
   runtime_.SetLease({batch.header.lease_id});
-  std::span<const std::uint8_t> rest = batch.commands;
-  for (std::uint32_t i = 0; i < batch.header.command_count; ++i) {
+  for (; !batch.IsDone(); --batch.header.command_count) {
+    if (!runtime_.streams().pending().HasRoom()) return absl::OkStatus();
     std::span<const std::uint8_t> fields;
-    TORPOR_ASSIGN_OR_RETURN(const wire::CommandHeader header, ReadCommand(rest, fields));
+    TORPOR_ASSIGN_OR_RETURN(const wire::CommandHeader header, ReadCommand(batch.commands, fields));
     TORPOR_RETURN_IF_ERROR(RunCommand(header.call_id, fields, replies));
   }
-  if (!rest.empty()) {
+  if (!batch.commands.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(rest.size(), " bytes follow the last command of a batch"));
+        absl::StrCat(batch.commands.size(), " bytes follow the last command of a batch"));
   }
   return absl::OkStatus();
 }
@@ -81,6 +84,7 @@ absl::Status BatchRunner::RunCommand(std::uint32_t call_id, std::span<const std:
   } else {
     runtime_.NoteCommand(call_id);
     TORPOR_RETURN_IF_ERROR(Dispatch(call_id, fields, outcome_));
+    if (IsLibraryWork(call_id)) runtime_.streams().pending().NoteMore(kPiecesOfLibraryCall);
   }
   if (!outcome_.status.ok()) {
     const auto error = static_cast<cudaError_t>(outcome_.status.code);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,6 +31,8 @@ class ReplySink {
 struct ReceivedBatch {
   wire::BatchHeader header;
   std::span<const std::uint8_t> commands;
+
+  bool IsDone() const { return header.command_count == 0; }
 };
 absl::StatusOr<ReceivedBatch> ReadBatch(std::span<const std::uint8_t> frame);
 
@@ -41,20 +44,22 @@ absl::StatusOr<wire::Attach> ReadAttach(std::span<const std::uint8_t> frame);
 // thread-safe; call with the device current.
 class BatchRunner {
  public:
-  // All arguments must outlive the runner.
+  // All arguments must outlive the runner. `lease` is the session's, as other threads set it.
   BatchRunner(const Device& device, ModuleLibrary& library, MathLibraries& libraries,
-              KernelOutput& output, SessionMemory& memory)
+              KernelOutput& output, SessionMemory& memory, const std::atomic<std::uint64_t>& lease)
       : output_(output),
-        runtime_(device, library, memory,
-                 [this](const wire::GraphCommand& command) { return RunInGraph(command); }),
+        runtime_(
+            device, library, memory,
+            [this](const wire::GraphCommand& command) { return RunInGraph(command); }, &lease),
         cublas_(libraries.cublas, runtime_.streams(), memory),
         cublaslt_(libraries.cublaslt, runtime_.streams(), memory),
         cudnn_(libraries.cudnn, runtime_.streams(), memory) {}
 
-  // Executes the batch's commands in order. An error means that the client is broken or hostile;
-  // the commands before the bad command were executed. Results of calls go to `replies`; a sticky
-  // error stays in `lost()`.
-  absl::Status Run(const ReceivedBatch& batch, ReplySink& replies);
+  // Executes the batch's commands in order, as many as there is room for on the GPU (PendingWork),
+  // and takes them off the batch; IsDone then tells whether that was all. An error means that the
+  // client is broken or hostile; the commands before the bad command were executed. Results of
+  // calls go to `replies`; a sticky error stays in `lost()`.
+  absl::Status Run(ReceivedBatch& batch, ReplySink& replies);
 
   // Returns the first sticky error; nullopt while the context is intact.
   const std::optional<cuda_api::CallStatus>& lost() const { return lost_; }

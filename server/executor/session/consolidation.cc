@@ -1,5 +1,6 @@
 #include "server/executor/session/consolidation.h"
 
+#include <chrono>
 #include <set>
 
 #include "base/status_macros.h"
@@ -17,17 +18,19 @@ std::set<SessionId> MovableSessions(SessionRegistry& registry) {
 
 }  // namespace
 
-absl::StatusOr<Bytes> Consolidate(SessionRegistry& registry, ImageMemory& gpu_memory,
-                                  const std::atomic<bool>& is_wanted, CUstream stream) {
-  Bytes moved = 0;
-  for (const memory::Move& move : gpu_memory.PlanMoves(MovableSessions(registry), kMaxMoved)) {
+// Back-to-back requests are to find the GPU's links free.
+Duration Consolidation::quiet_time() const { return std::chrono::milliseconds(200); }
+
+absl::StatusOr<bool> Consolidation::Step(CUstream stream, const std::atomic<bool>& is_wanted) {
+  bool has_moved = false;
+  for (const memory::Move& move : gpu_memory_.PlanMoves(MovableSessions(registry_), kMaxMoved)) {
     if (is_wanted.load(std::memory_order_relaxed)) break;
-    TORPOR_ASSIGN_OR_RETURN(Session * session, registry.Find(move.owner));
+    TORPOR_ASSIGN_OR_RETURN(Session * session, registry_.Find(move.owner));
     TORPOR_ASSIGN_OR_RETURN(const bool is_moved, session->Move(move, stream));
     if (!is_moved) break;
-    moved += move.bytes;
+    has_moved = true;
   }
-  return moved;
+  return has_moved;
 }
 
 }  // namespace torpor::executor

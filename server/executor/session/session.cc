@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,9 @@ namespace {
 // Time for the work of a broken stream to end when the client reconnects.
 constexpr Duration kResetPatience = std::chrono::seconds(10);
 
+// Interval at which a batch without room on the GPU looks for some.
+constexpr Duration kRoomPause = std::chrono::microseconds(50);
+
 }  // namespace
 
 Session::Session(const SessionEnvironment& environment, SessionIdentity identity,
@@ -22,8 +26,13 @@ Session::Session(const SessionEnvironment& environment, SessionIdentity identity
     : environment_(environment),
       identity_(std::move(identity)),
       memory_(std::move(memory)),
-      runner_(std::make_unique<BatchRunner>(environment.device, environment.modules,
-                                            environment.libraries, environment.output, *memory_)) {}
+      runner_(MakeRunner()) {}
+
+std::unique_ptr<BatchRunner> Session::MakeRunner() const {
+  return std::make_unique<BatchRunner>(environment_.device, environment_.modules,
+                                       environment_.libraries, environment_.output, *memory_,
+                                       lease_);
+}
 
 absl::Status Session::CheckNoLease(const char* operation) const {
   if (!has_lease()) return absl::OkStatus();
@@ -230,10 +239,9 @@ absl::Status Session::ResetObjects() {
   const CudaDriver& driver = environment_.device.driver();
   saved.Update(
       environment_.device.Status(driver.StreamSynchronize(stream), "saving variables and arrays"));
-  driver.StreamDestroy(stream);
+  environment_.device.discarded().Add(stream);
   TORPOR_RETURN_IF_ERROR(saved);
-  runner_ = std::make_unique<BatchRunner>(environment_.device, environment_.modules,
-                                          environment_.libraries, environment_.output, *memory_);
+  runner_ = MakeRunner();
   is_fresh_ = true;
   return absl::OkStatus();
 }
@@ -246,13 +254,28 @@ void Session::Detach() {
 }
 
 absl::Status Session::RunFrame(std::span<const std::uint8_t> frame, ReplySink& replies) {
-  TORPOR_ASSIGN_OR_RETURN(const ReceivedBatch batch, ReadBatch(frame));
-  MutexLock lock(&run_mutex_);
-  const std::uint64_t lease = lease_.load(std::memory_order_acquire);
-  if (lease == 0 || batch.header.lease_id != lease) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "a batch of lease ", batch.header.lease_id, " came where the session's lease is ", lease));
+  TORPOR_ASSIGN_OR_RETURN(ReceivedBatch batch, ReadBatch(frame));
+  while (true) {
+    const std::uint32_t before = batch.header.command_count;
+    TORPOR_RETURN_IF_ERROR(RunSome(batch, replies));
+    if (batch.IsDone()) return absl::OkStatus();
+    // Without run_mutex_: the lease may end meanwhile.
+    if (batch.header.command_count == before) std::this_thread::sleep_for(kRoomPause);
   }
+}
+
+absl::Status Session::CheckLease(const ReceivedBatch& batch) const {
+  const std::uint64_t lease = lease_.load(std::memory_order_acquire);
+  if (lease != 0 && batch.header.lease_id == lease) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("a batch of lease ", batch.header.lease_id,
+                                                    " came where the session's lease is ", lease));
+}
+
+absl::Status Session::RunSome(ReceivedBatch& batch, ReplySink& replies) {
+  // Looked at before, too: whoever has ended the lease holds the lock until all work is done.
+  TORPOR_RETURN_IF_ERROR(CheckLease(batch));
+  MutexLock lock(&run_mutex_);
+  TORPOR_RETURN_IF_ERROR(CheckLease(batch));
   is_fresh_ = false;
   const bool was_lost = runner_->lost().has_value();
   absl::Status status = runner_->Run(batch, replies);

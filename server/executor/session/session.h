@@ -104,6 +104,8 @@ class Session {
   // Moves one block if allowed; see ImageBacking::Move. Requires that no operation of any session
   // runs meanwhile.
   absl::StatusOr<bool> Move(const memory::Move& move, CUstream stream);
+  // Pins a piece of the image's host memory ahead of need; see DeviceImage::PinNext.
+  absl::StatusOr<bool> PinNext() { return memory_->image().PinNext(); }
   absl::Status MapHost(memory::Extent extent) { return memory_->MapHost(extent); }
   absl::Status UnmapHost(memory::Extent extent) { return memory_->UnmapHost(extent); }
   // `learn` makes TakeTouched report all used allocations.
@@ -134,6 +136,10 @@ class Session {
   void SetStickyError(std::uint32_t cuda_error) { memory_->window().SetStickyError(cuda_error); }
 
  private:
+  absl::Status CheckLease(const ReceivedBatch& batch) const;
+  // Executes as many of the batch's commands as there is room for on the GPU.
+  absl::Status RunSome(ReceivedBatch& batch, ReplySink& replies);
+  std::unique_ptr<BatchRunner> MakeRunner() const;
   bool IsMovable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_);
   absl::Status CheckNoLease(const char* operation) const;
   // Makes the host image equal to the device's memory, values of objects included.
@@ -159,7 +165,7 @@ class Session {
   absl::CondVar detached_;                                       // attached_ is false again
   std::function<void()> cancel_ ABSL_GUARDED_BY(stream_mutex_);  // while attached
 
-  // Held while a batch runs.
+  // Held while commands run, and not while they wait for room.
   TimedMutex run_mutex_;
   std::unique_ptr<BatchRunner> runner_ ABSL_GUARDED_BY(run_mutex_);
   bool is_fresh_ ABSL_GUARDED_BY(run_mutex_) = true;  // no batch has reached runner_ yet

@@ -28,12 +28,16 @@ absl::StatusOr<memory::Extent> PlaceIn(AddressRange node, std::uint64_t base, By
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<NodeWindows>> NodeWindows::Reserve(
-    const server::NodeAddresses& addresses, Bytes chunk_bytes) {
+    const server::NodeAddresses& addresses, Bytes chunk_bytes, bool wants_huge_pages) {
   std::unique_ptr<NodeWindows> windows(
       new NodeWindows(addresses, server::DeviceSegmentBytes(chunk_bytes)));
   TORPOR_ASSIGN_OR_RETURN(windows->arenas_,
                           AddressWindow::Reserve(addresses.host_bytes, addresses.host_base));
-  TORPOR_ASSIGN_OR_RETURN(windows->images_, AddressWindow::Reserve(addresses.device_bytes));
+  TORPOR_ASSIGN_OR_RETURN(windows->images_,
+                          wants_huge_pages
+                              ? AddressWindow::ReserveForHugePages(addresses.device_bytes)
+                              : AddressWindow::Reserve(addresses.device_bytes));
+  TORPOR_ASSIGN_OR_RETURN(windows->annexes_, AddressWindow::Reserve(addresses.device_bytes));
   TORPOR_ASSIGN_OR_RETURN(windows->block_states_,
                           AddressWindow::Reserve(StatesOf({0, addresses.device_bytes}).end));
   return windows;
@@ -48,18 +52,27 @@ absl::StatusOr<MappedSessionFiles> NodeWindows::Open(const std::string& descript
     return FetchDescriptor(descriptor_socket, identity.id, identity.key, what);
   };
   const auto in_parts = [&](wire::SharedMemory what, const AddressWindow& window,
-                            memory::Extent place, Bytes unit) -> absl::StatusOr<SharedMapping> {
+                            memory::Extent place, Bytes unit,
+                            Bytes from = 0) -> absl::StatusOr<SharedMapping> {
     TORPOR_ASSIGN_OR_RETURN(UniqueFd file, fetch(what));
-    return SharedMapping::InParts(std::move(file), window, place, unit);
+    return SharedMapping::InParts(std::move(file), window, place, unit, from);
   };
   MappedSessionFiles files;
   TORPOR_ASSIGN_OR_RETURN(const UniqueFd window, fetch(wire::SharedMemory::kWindow));
   TORPOR_ASSIGN_OR_RETURN(files.window, SharedMapping::Map(window, identity.window_bytes));
   TORPOR_ASSIGN_OR_RETURN(files.image.image,
                           in_parts(wire::SharedMemory::kImage, *images_, image, segment_bytes_));
-  TORPOR_ASSIGN_OR_RETURN(files.image.block_states,
+  TORPOR_ASSIGN_OR_RETURN(files.image.annex, in_parts(wire::SharedMemory::kImage, *annexes_, image,
+                                                      segment_bytes_, identity.device_bytes));
+  TORPOR_ASSIGN_OR_RETURN(files.image.blocks.records,
                           in_parts(wire::SharedMemory::kBlockStates, *block_states_,
                                    StatesOf(image), StatesOf({0, segment_bytes_}).end));
+  TORPOR_ASSIGN_OR_RETURN(const UniqueFd states, fetch(wire::SharedMemory::kBlockStates));
+  const Bytes checkpoint =
+      memory::LayoutOfBlockStates(identity.device_bytes, wire::kImageBlockBytes).checkpoint;
+  TORPOR_ASSIGN_OR_RETURN(
+      files.image.blocks.checkpoint,
+      SharedMapping::Map(states, memory::kCheckpointPageBytes, /*address=*/0, checkpoint));
   if (identity.host_bytes == 0) return files;
   TORPOR_ASSIGN_OR_RETURN(const memory::Extent arena,
                           PlaceIn({addresses_.host_base, addresses_.host_bytes}, identity.host_base,

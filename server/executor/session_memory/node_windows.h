@@ -11,14 +11,15 @@
 
 namespace torpor::executor {
 
-// Where this process maps the memory files of all sessions: a window each for images, for states
-// of their blocks, and for host arenas, the last at the clients' own addresses. A file's parts lie
-// at its session's addresses, so that sessions never overlap, and a session takes up no more of
-// this process than its segments.
+// Where this process maps the memory files of all sessions: a window each for images, for their
+// annexes, for states of their blocks, and for host arenas, the last at the clients' own addresses.
+// A file's parts lie at its session's addresses, so that sessions never overlap, and a session
+// takes up no more of this process than its segments.
 class NodeWindows {
  public:
+  // `wants_huge_pages`: behind images.
   static absl::StatusOr<std::unique_ptr<NodeWindows>> Reserve(
-      const server::NodeAddresses& addresses, Bytes chunk_bytes);
+      const server::NodeAddresses& addresses, Bytes chunk_bytes, bool wants_huge_pages = false);
 
   // Fetches the session's files from torpord; nothing but the window is mapped yet. Blocks.
   // InvalidArgument if the session's addresses are not among the node's.
@@ -32,6 +33,7 @@ class NodeWindows {
   const server::NodeAddresses addresses_;
   const Bytes segment_bytes_;
   std::unique_ptr<AddressWindow> images_;
+  std::unique_ptr<AddressWindow> annexes_;
   std::unique_ptr<AddressWindow> block_states_;
   std::unique_ptr<AddressWindow> arenas_;
 };

@@ -37,6 +37,7 @@ SessionMemory::SessionMemory(const Device& device, const SessionIdentity& identi
       first_(identity.first),
       function_(identity.function),
       host_base_(identity.host_base),
+      is_stateless_(identity.is_stateless),
       directory_(directory),
       arena_(std::move(arena)),
       arena_pins_(device, arena_.data(), arena_.bytes(), kPageBytes),

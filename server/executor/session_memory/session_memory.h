@@ -33,6 +33,7 @@ struct SessionIdentity {
   std::uint64_t host_base = 0;
   Bytes host_bytes = 0;
   Bytes window_bytes = 0;
+  bool is_stateless = false;  // the image's changes may be forgotten
 };
 
 // The memory files of a session, mapped whole or in parts.
@@ -79,6 +80,8 @@ class SessionMemory {
   // once if addresses are translated.
   void NoteAddressesAt(std::uint64_t address);
 
+  // Whether the image's changes may be forgotten, so that only saved uploads are sure to last.
+  bool is_stateless() const { return is_stateless_; }
   // Whether other sessions of the function may use this session's memory.
   bool has_siblings() const;
 
@@ -116,6 +119,7 @@ class SessionMemory {
   const SessionId first_;
   const std::string function_;
   const std::uint64_t host_base_;
+  const bool is_stateless_;
   MemoryDirectory& directory_;
   const SharedMapping arena_;  // empty except in the primary session
   PinnedMemory arena_pins_;

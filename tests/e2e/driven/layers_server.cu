@@ -3,6 +3,8 @@
 //   POST /first {}              sums up the first layer, and is answered while others still arrive
 //   POST /follow {"layer":[n]}  sums up one layer, found by a pointer in GPU memory
 //   POST /add {"value":[v]}     adds v to every element, last layer first; answers like /run
+//   POST /upload {"value":[v]}  uploads other values to the first layer, then v to every element;
+//                               answers like /first
 #include <optional>
 #include <string>
 #include <vector>
@@ -93,6 +95,14 @@ class Model {
     }
   }
 
+  void UploadTwice(unsigned value) {
+    for (const unsigned each : {value + 1, value}) {
+      const std::vector<unsigned> layer(elements_, each);
+      Check(cudaMemcpy(layers_[0], layer.data(), elements_ * sizeof(unsigned),
+                       cudaMemcpyHostToDevice));
+    }
+  }
+
  private:
   unsigned long long Total() {
     Check(cudaGetLastError());
@@ -119,6 +129,10 @@ int Main(int argc, char** argv) {
     if (request.Is("/run", "stride")) return model.Run(request.number("stride"));
     if (request.Is("/first")) return model.First();
     if (request.Is("/follow", "layer")) return model.Follow(request.number("layer"));
+    if (request.Is("/upload", "value")) {
+      model.UploadTwice(request.number("value"));
+      return model.First();
+    }
     if (!request.Is("/add", "value")) return std::nullopt;
     model.AddToAll(request.number("value"));
     return model.Run(1);

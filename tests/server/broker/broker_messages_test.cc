@@ -17,6 +17,28 @@ TEST(BrokerMessages, ADemandSurvives) {
   EXPECT_EQ(FromMessage(v1::Demand()).arrival, std::nullopt);
 }
 
+TEST(BrokerMessages, AGrantNamesTheInstanceAndItsServer) {
+  const RequestGrant grant{.request = {},
+                           .lease = LeaseId{3},
+                           .instance = "b",
+                           .upstream = "host:2",
+                           .has_siblings = true,
+                           .gpu = GpuIndex{1},
+                           .source = SwapSource::kHost,
+                           .queue = std::chrono::milliseconds(4),
+                           .swap = std::chrono::milliseconds(5)};
+  const RequestGrant read = FromMessage(ToMessage(7, grant));
+  EXPECT_EQ(read.request, RequestId{7});
+  EXPECT_EQ(read.lease, LeaseId{3});
+  EXPECT_EQ(read.instance, "b");
+  EXPECT_EQ(read.upstream, "host:2");
+  EXPECT_TRUE(read.has_siblings);
+  EXPECT_EQ(read.gpu, GpuIndex{1});
+  EXPECT_EQ(read.source, SwapSource::kHost);
+  EXPECT_EQ(read.queue, std::chrono::milliseconds(4));
+  EXPECT_EQ(read.swap, std::chrono::milliseconds(5));
+}
+
 TEST(BrokerMessages, ARefusalIsNeverOk) {
   EXPECT_EQ(FromMessage(ToMessage(7, absl::OutOfRangeError("late"))),
             absl::OutOfRangeError("late"));

@@ -12,8 +12,15 @@ namespace {
 
 class ControllerMemory : public ControllerHarness {
  protected:
+  explicit ControllerMemory(int gpus = 1) : ControllerHarness(gpus) {}
+
   const v1::DaemonMessage* LastOperation() {
     return executors_[0].link->log.empty() ? nullptr : &executors_[0].link->log.back();
+  }
+  // Lets the second pass after which pages may go.
+  void GiveFreedPagesBack() {
+    loop_.Advance(std::chrono::seconds(1));
+    Settle();
   }
   Bytes HostImageBytes() { return controller_->Snapshot().host_image_bytes; }
   // What the client's image holds of its addresses, as an executor would write and read it.
@@ -37,6 +44,11 @@ class ControllerMemory : public ControllerHarness {
   static off_t Offset(const Client& client, std::uint64_t address) {
     return static_cast<off_t>(address - client.hello.device_base);
   }
+};
+
+class ControllerMemoryOfTwoGpus : public ControllerMemory {
+ protected:
+  ControllerMemoryOfTwoGpus() : ControllerMemory(2) {}
 };
 
 TEST_F(ControllerMemory, AddressesNeedNoLease) {
@@ -101,11 +113,8 @@ TEST_F(ControllerMemory, GrowsWhereTheImageIs) {
   EXPECT_EQ(LastOperation()->grow().extent().bytes(), 3 * kMiB);
   EXPECT_EQ(controller_->Snapshot().gpus[0].used_bytes, 4 * kMiB);
   EXPECT_EQ(Free(a, block->address)->error, 0);
-  const auto& log = executors_[0].link->log;
-  const v1::DaemonMessage& shrink = log.at(log.size() - 2);
-  ASSERT_TRUE(shrink.has_shrink());
-  EXPECT_EQ(shrink.shrink().live_size(), 0);
-  EXPECT_TRUE(LastOperation()->has_release_image());
+  ASSERT_TRUE(LastOperation()->has_shrink());
+  EXPECT_EQ(LastOperation()->shrink().live_size(), 0);
   EXPECT_EQ(controller_->Snapshot().gpus[0].used_bytes, 0u);
   Release(request);
 }
@@ -167,12 +176,30 @@ TEST_F(ControllerMemory, FreedBytesDoNotComeBack) {
   Write(a, other->address, 5 * kMiB);
   EXPECT_EQ(HostImageBytes(), 8 * kMiB);
   EXPECT_EQ(Free(a, block->address)->error, 0);
+  GiveFreedPagesBack();
   EXPECT_EQ(HostImageBytes(), 6 * kMiB) << "the other's chunks stay whole";
   EXPECT_TRUE(IsZero(a, block->address, 3 * kMiB));
   EXPECT_FALSE(IsZero(a, other->address, 1));
   EXPECT_EQ(Free(a, other->address)->error, 0);
+  GiveFreedPagesBack();
   EXPECT_EQ(HostImageBytes(), 0u);
   EXPECT_TRUE(IsZero(a, other->address, 5 * kMiB));
+}
+
+TEST_F(ControllerMemory, FreedBytesDoNotComeBackWithANewAllocation) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  const auto block = Malloc(a, 6 * kMiB);
+  Write(a, block->address, 6 * kMiB);
+  EXPECT_EQ(Free(a, block->address)->error, 0);
+  EXPECT_EQ(HostImageBytes(), 6 * kMiB) << "nobody has let go yet";
+  const auto next = Malloc(a, 3 * kMiB);
+  ASSERT_EQ(next->address, block->address);
+  EXPECT_TRUE(IsZero(a, next->address, 4 * kMiB)) << "whole chunks";
+  Write(a, next->address, 3 * kMiB);
+  GiveFreedPagesBack();
+  EXPECT_FALSE(IsZero(a, next->address, 1)) << "in use again";
+  EXPECT_EQ(HostImageBytes(), 4 * kMiB);
 }
 
 TEST_F(ControllerMemory, ExecutorsLetGoOfFreedPagesFirst) {
@@ -181,14 +208,60 @@ TEST_F(ControllerMemory, ExecutorsLetGoOfFreedPagesFirst) {
   const auto block = Malloc(a, 4 * kMiB);
   Serve("a", a);
   Write(a, block->address, 4 * kMiB);
+  EXPECT_EQ(Free(a, block->address)->error, 0);
   Hold(&v1::DaemonMessage::has_release_image);
-  EXPECT_FALSE(Free(a, block->address));
+  GiveFreedPagesBack();
   ASSERT_TRUE(LastOperation()->has_release_image());
   EXPECT_EQ(LastOperation()->release_image().extent().bytes(), 4 * kMiB);
+  EXPECT_TRUE(LastOperation()->release_image().only_when_idle());
   EXPECT_EQ(HostImageBytes(), 4 * kMiB);
   answers_ = nullptr;
   Settle();
-  EXPECT_EQ(a.link->Take<wire::MemoryReply>()->error, 0);
+  EXPECT_EQ(HostImageBytes(), 0u);
+}
+
+// Executors pin images that they have never had.
+TEST_F(ControllerMemoryOfTwoGpus, EveryExecutorLetsGoOfFreedPages) {
+  StartExecutor(0);
+  StartExecutor(1);
+  Client a = Connect("token-a");
+  const auto block = Malloc(a, 4 * kMiB);
+  EXPECT_EQ(Free(a, block->address)->error, 0);
+  GiveFreedPagesBack();
+  for (const int gpu : {0, 1}) {
+    EXPECT_TRUE(executors_[gpu].link->log.back().has_release_image()) << gpu;
+  }
+}
+
+TEST_F(ControllerMemory, FreedPagesWaitForIdleGpusButNotForever) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  const auto block = Malloc(a, 4 * kMiB);
+  Write(a, block->address, 4 * kMiB);
+  EXPECT_EQ(Free(a, block->address)->error, 0);
+  answers_ = [](const v1::DaemonMessage& operation) -> std::optional<absl::Status> {
+    if (!operation.release_image().only_when_idle()) return absl::OkStatus();
+    return absl::AbortedError("a session works");
+  };
+  GiveFreedPagesBack();
+  EXPECT_EQ(HostImageBytes(), 4 * kMiB);
+  for (int i = 0; i < 30; ++i) GiveFreedPagesBack();
+  EXPECT_EQ(HostImageBytes(), 0u);
+}
+
+TEST_F(ControllerMemory, FreedPagesStayUnderALease) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  const RequestId request = Acquire("a");
+  TakeLease(a);
+  const auto block = Malloc(a, 4 * kMiB);
+  Write(a, block->address, 4 * kMiB);
+  EXPECT_EQ(Free(a, block->address)->error, 0);
+  GiveFreedPagesBack();
+  EXPECT_TRUE(LastOperation()->has_shrink());
+  Release(request);
+  EXPECT_TRUE(GiveBack(a));
+  GiveFreedPagesBack();
   EXPECT_EQ(HostImageBytes(), 0u);
 }
 
@@ -200,21 +273,12 @@ TEST_F(ControllerMemory, PagesThatAnExecutorKeepsStayWithTheFile) {
   Write(a, block->address, 4 * kMiB);
   Refuse(&v1::DaemonMessage::has_release_image, absl::DeadlineExceededError("it still works"));
   EXPECT_EQ(Free(a, block->address)->error, 0);
+  GiveFreedPagesBack();
   EXPECT_EQ(HostImageBytes(), 4 * kMiB);
-  EXPECT_TRUE(IsZero(a, block->address, 4 * kMiB));
-}
-
-TEST_F(ControllerMemory, ANewExecutorKeepsNothing) {
-  StartExecutor(0);
-  Client a = Connect("token-a");
-  const auto block = Malloc(a, 4 * kMiB);
-  Serve("a", a);
-  KillExecutor(0);
-  StartExecutor(0);
-  Write(a, block->address, 4 * kMiB);
-  EXPECT_EQ(Free(a, block->address)->error, 0);
-  EXPECT_FALSE(LastOperation()->has_release_image());
-  EXPECT_EQ(HostImageBytes(), 0u);
+  EXPECT_FALSE(IsZero(a, block->address, 1));
+  answers_ = nullptr;
+  GiveFreedPagesBack();
+  EXPECT_EQ(HostImageBytes(), 0u) << "asked again";
 }
 
 TEST_F(ControllerMemory, FreeOfWhatWasNotAllocated) {

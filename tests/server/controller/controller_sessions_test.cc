@@ -35,6 +35,17 @@ TEST_F(ControllerSessions, HelloIsAnsweredOnceExecutorsKnowTheSession) {
   EXPECT_TRUE(repository_.Find(SessionId{reply->session_id}, reply->session_key).ok());
 }
 
+TEST_F(ControllerSessions, ExecutorsLearnWhoseChangesMayBeForgotten) {
+  StartExecutor(0);
+  answers_ = [](const v1::DaemonMessage&) { return std::nullopt; };
+  const Client kept = Hello("token-a");
+  const Client forgotten = Hello("token-b");
+  const auto& operations = executors_[0].link->operations;
+  ASSERT_EQ(operations.size(), 2u);
+  EXPECT_FALSE(operations[0].open_session().session().is_stateless());
+  EXPECT_TRUE(operations[1].open_session().session().is_stateless());
+}
+
 TEST_F(ControllerSessions, WaitsForTheFirstExecutor) {
   const Client client = Hello("token-a");
   EXPECT_TRUE(client.link->received.empty());

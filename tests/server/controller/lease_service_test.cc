@@ -32,10 +32,12 @@ class LeasesTest : public NodeWorld {
   ImageSwaps swaps_{
       tables_.executors, tables_.instances, tables_.sessions, peers_, telemetry_, loop_, [] {}};
   ImplicitRequests implicit_{tables_.sessions, events_};
+  InstanceHealth health_{tables_.instances, tables_.sessions, events_, loop_};
   LeaseService leases_{
       tables_.instances,
       tables_.sessions,
       tables_.executors,
+      health_,
       swaps_,
       implicit_,
       events_,
@@ -150,7 +152,7 @@ TEST_F(LeasesTest, WhatWasNeverSavedIsLostForGood) {
 TEST_F(LeasesTest, OnlyAFunctionThatKeepsStateLosesIt) {
   session_->image.NoteLease(LeaseId{1}, /*is_explicit=*/true);
   EXPECT_FALSE(leases_.LosesState(*session_));
-  InstanceOf("a").config.keeps_state = true;
+  InstanceOf("a").function->config.keeps_state = true;
   EXPECT_TRUE(leases_.LosesState(*session_));
 }
 

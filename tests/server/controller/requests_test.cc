@@ -24,15 +24,16 @@ class RequestsTest : public NodeWorld {
   void Run() {
     Acquire();
     GiveLease("a").requests = {kRequest};
-    requests_.NoteLeased(kRequest);
+    requests_.NoteLeased(kRequest, InstanceOf("a").id);
     requests_.RunTaken(InstanceOf("a"));
   }
 
   const std::unique_ptr<scheduler::Scheduler> own_scheduler_ = MakeScheduler();
   scheduler::Scheduler& scheduler_ = *own_scheduler_;
   RequestTraces traces_{tables_.instances, scheduler_, loop_, 10};
-  Requests requests_{tables_.instances, tables_.sessions, tables_.executors,
-                     traces_,           events_,          loop_};
+  InstanceHealth health_{tables_.instances, tables_.sessions, events_, loop_};
+  Requests requests_{
+      tables_.instances, tables_.sessions, tables_.executors, health_, traces_, events_, loop_};
   std::optional<absl::StatusOr<RequestGrant>> grant_;
   std::optional<absl::Status> lost_;
 };
@@ -41,10 +42,11 @@ TEST_F(RequestsTest, ARequestRunsOnceItsLeaseIsTaken) {
   AddSession("a");
   Acquire();
   EXPECT_EQ(events_.Of<scheduler::RequestArrived>().at(0).request, kRequest);
-  EXPECT_TRUE(requests_.HasQueued(InstanceOf("a").id));
+  EXPECT_EQ(events_.Of<scheduler::RequestArrived>().at(0).function, InstanceOf("a").function->id);
+  EXPECT_EQ(requests_.queued(), 1u);
   InstanceLease& lease = GiveLease("a");
   lease.requests = {kRequest};
-  requests_.NoteLeased(kRequest);
+  requests_.NoteLeased(kRequest, InstanceOf("a").id);
   EXPECT_EQ(requests_.queued(), 0u);
   lease.participants.begin()->second = ParticipantState::kOffered;
   requests_.RunTaken(InstanceOf("a"));
@@ -87,7 +89,7 @@ TEST_F(RequestsTest, GivesUpInTime) {
   Acquire();
   loop_.Advance(std::chrono::seconds(5));
   EXPECT_TRUE(absl::IsDeadlineExceeded(grant_->status()));
-  EXPECT_EQ(InstanceOf("a").totals.errors, 1u);
+  EXPECT_EQ(InstanceOf("a").function->errors, 1u);
 }
 
 TEST_F(RequestsTest, AReleasedRequestThatWaitsIsCancelled) {
@@ -99,7 +101,7 @@ TEST_F(RequestsTest, AReleasedRequestThatWaitsIsCancelled) {
 
 TEST_F(RequestsTest, RequestsThatDoNotRunFailWithTheirLease) {
   Acquire();
-  requests_.NoteLeased(kRequest);
+  requests_.NoteLeased(kRequest, InstanceOf("a").id);
   InstanceLease lease;
   lease.requests = {kRequest};
   requests_.OnLeaseEnded(lease);
@@ -123,7 +125,7 @@ TEST_F(RequestsTest, OfALostLeaseOnlyHarmedRequestsHear) {
 
 TEST_F(RequestsTest, ALeasedRequestIsQueuedAgain) {
   Acquire();
-  requests_.NoteLeased(kRequest);
+  requests_.NoteLeased(kRequest, InstanceOf("a").id);
   LeaseService::Lost lost;
   lost.lease.requests = {kRequest, RequestId{std::uint64_t{1} << 63}};
   EXPECT_EQ(requests_.OnLeaseLost(lost), std::vector{kRequest});

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "server/executor/session/consolidation.h"
 #include "tests/server/executor/session/session_fixture.h"
 
 namespace torpor::executor {
@@ -169,12 +170,13 @@ class IdleMemory final : public ImageMemory {
     return std::make_unique<IdleBacking>(device_, record_, std::to_string(session.value), result);
   }
   Bytes capacity() const override { return 0; }
-  Bytes free_bytes() const override { return 0; }
+  Bytes free_bytes() const override { return free_; }
   std::vector<memory::Move> PlanMoves(const std::set<SessionId>& sessions, Bytes) override {
     record_.Work("step");
     if (plans.empty() || sessions.empty()) return {};
     const std::size_t moves = plans.front();
     plans.pop_front();
+    free_ += moves;
     return std::vector<memory::Move>(moves, {.owner = *sessions.begin(), .bytes = 1});
   }
 
@@ -183,6 +185,31 @@ class IdleMemory final : public ImageMemory {
 
  private:
   const Device& device_;
+  Record& record_;
+  std::atomic<Bytes> free_ = 0;
+};
+
+// An idle task whose steps are noted as "other".
+class OtherTask final : public IdleTask {
+ public:
+  explicit OtherTask(Record& record) : record_(record) {}
+
+  const char* name() const override { return "something else"; }
+  Duration quiet_time() const override { return kQuiet; }
+  std::optional<Duration> look_again_after() const override {
+    return looks_again ? std::optional(kInterval) : std::nullopt;
+  }
+  absl::StatusOr<bool> Step(CUstream, const std::atomic<bool>&) override {
+    record_.Note("other");
+    return gains-- > 0;
+  }
+
+  static constexpr Duration kQuiet = std::chrono::milliseconds(50);
+  static constexpr Duration kInterval = 2 * kLong;
+  std::atomic<int> gains = 0;  // how many of the next steps gain something
+  std::atomic<bool> looks_again = false;
+
+ private:
   Record& record_;
 };
 
@@ -223,7 +250,7 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
         windows_(*NodeWindows::Reserve(kNode, FakeCuda::kChunk)),
         peer_pools_(*PeerPools::Start(*device_)),
         loop_({Environment(), registry_, directory_, *windows_, *peer_pools_, "", kPatience, {}},
-              *this, clock_) {
+              {&consolidation_, &other_}, *this, clock_) {
     watched = recorded = CUDA_SUCCESS;
     for (const std::uint64_t number : {1, 2, 3}) {
       const SessionIdentity identity = MakeIdentity(number);
@@ -248,6 +275,7 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
   }
   void Send(const v1::ExecutorMessage& message) override {
     if (message.has_operation_done()) {
+      code_ = static_cast<absl::StatusCode>(message.operation_done().code());
       record_.Note("answer " + std::to_string(message.operation_done().operation_id()));
     }
     if (message.has_memory_use()) record_.Note("memory is free");
@@ -335,11 +363,14 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
   MathLibraries libraries_;
   KernelOutput output_;
   SessionEvents events_;
-  std::string why_lost_;  // after the loop's end
+  std::string why_lost_;                                       // after the loop's end
+  std::atomic<absl::StatusCode> code_{absl::StatusCode::kOk};  // of the latest answer
   MemoryDirectory directory_;
   SessionRegistry registry_;
   std::unique_ptr<NodeWindows> windows_;
   std::unique_ptr<PeerPools> peer_pools_;
+  Consolidation consolidation_{registry_, memory_};
+  OtherTask other_{record_};
   ExecutorLoop loop_;
   std::uint64_t posted_ = 0;
   std::thread thread_;
@@ -387,6 +418,34 @@ TEST_F(ExecutorLoopTest, GoesOnAsLongAsThereIsSomethingToGain) {
   EXPECT_EQ(Steps(), 3);
   EXPECT_EQ(std::ranges::count(record_.noted(), "move"), 3);
   EXPECT_EQ(std::ranges::count(record_.noted(), "memory is free"), 2);
+}
+
+TEST_F(ExecutorLoopTest, OfIdleTasksTheFirstThatGainsGoesOn) {
+  memory_.plans = {1};
+  other_.gains = 1;
+  clock_.Pass(kLong);
+  ASSERT_TRUE(record_.Await("other", 2));
+  std::vector<std::string> steps = record_.noted();
+  std::erase_if(steps, [](const auto& what) { return what != "step" && what != "other"; });
+  EXPECT_THAT(steps, ElementsAre("step", "step", "other", "other"));
+}
+
+TEST_F(ExecutorLoopTest, AnIdleTaskHasATimeOfItsOwn) {
+  clock_.Pass(OtherTask::kQuiet);
+  ASSERT_TRUE(record_.Await("other"));
+  EXPECT_THAT(record_.noted(), Not(Contains("step")));
+}
+
+TEST_F(ExecutorLoopTest, AnIdleTaskThatWantsToLooksAgain) {
+  other_.looks_again = true;
+  clock_.Pass(kLong);
+  ASSERT_TRUE(record_.Await("other"));
+  clock_.Pass(kLong);
+  ASSERT_TRUE(record_.Await(PostPing()));
+  EXPECT_EQ(std::ranges::count(record_.noted(), "other"), 1);
+  clock_.Pass(OtherTask::kInterval);
+  ASSERT_TRUE(record_.Await("other", 2));
+  EXPECT_EQ(Steps(), 1) << "nothing has happened";
 }
 
 TEST_F(ExecutorLoopTest, NothingIsConsolidatedBesideAnOperation) {
@@ -444,6 +503,19 @@ TEST_F(ExecutorLoopTest, AStepMakesWayForWhoComes) {
   EXPECT_THAT(record_.noted(), Not(Contains("move")));
 }
 
+TEST_F(ExecutorLoopTest, PagesAreLetGoOfOnlyWhileNobodyWorks) {
+  v1::DaemonMessage release;
+  release.mutable_release_image()->set_session_id(2);
+  release.mutable_release_image()->mutable_extent()->set_bytes(2 * kMiB);
+  release.mutable_release_image()->set_only_when_idle(true);
+  BeginLease(1);
+  ASSERT_TRUE(record_.Await(Post(release)));
+  EXPECT_EQ(code_, absl::StatusCode::kAborted);
+  ASSERT_TRUE(record_.Await(PostEndOfLease(1)));
+  ASSERT_TRUE(record_.Await(Post(release)));
+  EXPECT_EQ(code_, absl::StatusCode::kOk);
+}
+
 TEST_F(ExecutorLoopTest, EndsWhenWhatRunsHasEnded) {
   record_.Hold("1");
   const std::string operation = PostWork(1);
@@ -454,6 +526,23 @@ TEST_F(ExecutorLoopTest, EndsWhenWhatRunsHasEnded) {
   record_.LetGo("1");
   EXPECT_EQ(End(), ExitStatus::kShutdown);
   EXPECT_THAT(record_.noted(), Contains(operation));
+  EXPECT_EQ(record_.noted().back(), shutdown);
+}
+
+// Closing every session would unmap a GPU's memory piece by piece.
+TEST_F(ExecutorLoopTest, NothingBeginsAfterTheShutdown) {
+  record_.Hold("1");
+  PostWork(1);
+  const std::string waiting = PostWork(1);
+  ASSERT_TRUE(record_.Await("1"));
+  const std::string shutdown = PostShutdown();
+  const std::string late = PostWork(2);
+  ASSERT_TRUE(record_.Await(PostPing()));
+  record_.LetGo("1");
+  EXPECT_EQ(End(), ExitStatus::kShutdown);
+  EXPECT_THAT(record_.noted(), Contains(waiting)) << "it came before";
+  EXPECT_THAT(record_.noted(), Not(Contains("2")));
+  EXPECT_THAT(record_.noted(), Not(Contains(late)));
   EXPECT_EQ(record_.noted().back(), shutdown);
 }
 

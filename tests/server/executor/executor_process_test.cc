@@ -10,7 +10,11 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
+#include <string>
+#include <thread>
+#include <utility>
 
 #include "base/sha256.h"
 #include "proto/cuda_api/cudart_commands.h"
@@ -57,19 +61,20 @@ struct TestSession {
     };
     window_file = make(kWindowBytes);
     arena_file = make(kHostBytes);
-    image_file = make(kDeviceBytes);
+    image_file = make(2 * kDeviceBytes);
     block_states_file = make(StateBytes(kDeviceBytes));
     window = *SharedMapping::Map(window_file, kWindowBytes);
     arena = *SharedMapping::Map(arena_file, kHostBytes);
     image = *SharedMapping::Map(image_file, kDeviceBytes);
     block_states = *SharedMapping::Map(block_states_file, StateBytes(kDeviceBytes));
-    StatesIn(block_states).NoteUpload({0, kDeviceBytes});  // tests write to the image
+    // Tests write to the image.
+    StatesIn(block_states, kDeviceBytes).NoteUpload({0, kDeviceBytes});
   }
 
   void OfferTo(FakeDaemon& daemon) const {
     daemon.Offer(id, wire::SharedMemory::kWindow, window_file.get(), kWindowBytes);
     daemon.Offer(id, wire::SharedMemory::kHostArena, arena_file.get(), kHostBytes);
-    daemon.Offer(id, wire::SharedMemory::kImage, image_file.get(), kDeviceBytes);
+    daemon.Offer(id, wire::SharedMemory::kImage, image_file.get(), 2 * kDeviceBytes);
     daemon.Offer(id, wire::SharedMemory::kBlockStates, block_states_file.get(),
                  StateBytes(kDeviceBytes));
   }
@@ -103,10 +108,16 @@ wire::LaunchKernel Launch(std::uint64_t kernel, const std::vector<std::uint8_t>&
   return launch;
 }
 
+// How the executor of a test is started.
+struct ProcessOptions {
+  server::AddressMode address_mode = server::AddressMode::kMap;
+  Bytes pool_bytes = 256 * kMiB;
+  std::string topology = {};  // of the emulated node; empty: one GPU
+};
+
 class ExecutorProcess : public testing::Test {
  protected:
-  explicit ExecutorProcess(server::AddressMode address_mode = server::AddressMode::kMap)
-      : address_mode_(address_mode) {}
+  explicit ExecutorProcess(ProcessOptions options = {}) : options_(std::move(options)) {}
   void SetUp() override {
     std::string pattern = testing::TempDir() + "executor.XXXXXX";
     folder_ = mkdtemp(pattern.data());
@@ -133,10 +144,10 @@ class ExecutorProcess : public testing::Test {
     settings.descriptor_socket = daemon_->descriptor_socket();
     settings.module_dir = folder_;
     settings.cuda_library_dir = EMULATOR_DIR;
-    settings.device.pool_bytes = 256 * kMiB;
+    settings.device.pool_bytes = options_.pool_bytes;
     settings.device.chunk_bytes = 2 * kMiB;
     settings.addresses = {kDeviceBase, 1024 * kGiB, kHostBase, 1024 * kGiB};
-    settings.device.address_mode = address_mode_;
+    settings.device.address_mode = options_.address_mode;
     settings.device.swap_group_bytes = 2 * kMiB;
     const std::vector<std::string> arguments = {EXECUTOR_PROGRAM, "--settings",
                                                 server::FormatExecutorSettings(settings)};
@@ -147,9 +158,12 @@ class ExecutorProcess : public testing::Test {
     }
     pointers.push_back(nullptr);
     const std::string cache = folder_ + "/cache";
+    const std::string topology = folder_ + "/topology.yaml";
+    std::ofstream(topology) << options_.topology;
     pid_ = fork();
     if (pid_ == 0) {
       setenv("TORPOR_EMULATOR_CACHE_DIR", cache.c_str(), 1);
+      if (!options_.topology.empty()) setenv("TORPOR_EMULATOR_TOPOLOGY", topology.c_str(), 1);
       execv(EXECUTOR_PROGRAM, pointers.data());
       _exit(127);
     }
@@ -248,7 +262,7 @@ class ExecutorProcess : public testing::Test {
     return BatchBuilder().Add(create).Add(Launch(2, parameters));
   }
 
-  const server::AddressMode address_mode_;
+  const ProcessOptions options_;
   std::string folder_;
   std::unique_ptr<FakeDaemon> daemon_;
   std::optional<v1::ExecutorMessage::Register> registration_;
@@ -483,7 +497,7 @@ TEST_F(ExecutorProcess, StrangersAndStaleLeasesAreRefused) {
 
 class TranslatingExecutor : public ExecutorProcess {
  protected:
-  TranslatingExecutor() : ExecutorProcess(server::AddressMode::kTranslate) {}
+  TranslatingExecutor() : ExecutorProcess({.address_mode = server::AddressMode::kTranslate}) {}
 };
 
 TEST_F(TranslatingExecutor, ConsolidatesWhenItHasNothingToDo) {
@@ -503,6 +517,102 @@ TEST_F(TranslatingExecutor, ConsolidatesWhenItHasNothingToDo) {
     ASSERT_EQ(SwapOut(session).code(), 0);
     EXPECT_EQ(Close(session), 0);
   }
+}
+
+// A driver whose launches wait while 1024 pieces of work are unfinished.
+class FullQueue : public ExecutorProcess {
+ protected:
+  FullQueue()
+      : ExecutorProcess({.topology = "version: v1\n"
+                                     "gpus: [{memory: 1GiB}]\n"
+                                     "strict: {launch_queues: true}\n"}) {}
+
+  // Opens the session under lease 1, with kernel 2.
+  void Prepare(const TestSession& session, TestClient& client, const std::string& function) {
+    ASSERT_EQ(Open(session, function), 0);
+    ASSERT_EQ(SwapIn(session, 4096).code(), 0);
+    ASSERT_EQ(BeginLease(session, 1), 0);
+    ASSERT_TRUE(client.Attach(session.id, session.key).has_value());
+    LoadModule(client, 1, KERNELS_FATBIN, 1, {});
+    wire::KernelCreate create;
+    create.kernel = 2;
+    create.module = 1;
+    create.name = "poke";
+    ASSERT_EQ(client.Call(BatchBuilder().Add(create).Add(wire::DeviceSynchronize{}), 1)->status, 0);
+  }
+  static wire::StreamMark Mark(std::uint32_t slot, std::uint64_t value) {
+    wire::StreamMark mark;
+    mark.slot = slot;
+    mark.value = value;
+    return mark;
+  }
+};
+
+TEST_F(FullQueue, ALeaseEndsBehindWorkThatWaitsForTheHost) {
+  constexpr std::uint32_t kBegun = 1;
+  constexpr std::uint32_t kAwaited = 2;
+  constexpr std::uint32_t kLaunched = 3;
+  constexpr std::uint64_t kLaunches = 5000;
+  const TestSession session(1);
+  TestClient client(socket());
+  ASSERT_NO_FATAL_FAILURE(Prepare(session, client, "waiting"));
+  const auto parameters = Pack(8, std::pair{0ul, session.device_base()});
+  BatchBuilder batch;
+  batch.Add(Mark(kBegun, 1)).Add(wire::StreamWaitMark{0, session.id, kAwaited, 1});
+  for (std::uint64_t i = 1; i <= kLaunches; ++i) {
+    batch.Add(Launch(2, parameters)).Add(Mark(kLaunched, i));
+  }
+  ASSERT_TRUE(client.Send(batch.Frame(1)));
+  while (session.page().slots[kBegun].load() == 0) std::this_thread::yield();
+
+  // Another session's work goes on.
+  const TestSession other(2);
+  TestClient other_client(socket());
+  ASSERT_NO_FATAL_FAILURE(Prepare(other, other_client, "other"));
+  wire::MemcpyDtoH download;
+  download.src = other.device_base();
+  download.bytes = sizeof(std::uint32_t);
+  download.window_offset = wire::kReplyInline;
+  const auto poked = other_client.Call(
+      BatchBuilder().Add(Launch(2, Pack(8, std::pair{0ul, other.device_base()}))).Add(download), 1);
+  ASSERT_TRUE(poked.has_value());
+  EXPECT_EQ(ResultOf<wire::MemcpyDtoHResult>(*poked).data, (std::vector<std::uint8_t>{1, 0, 0, 0}));
+
+  // The lease ends, and with it the batch, though none of the work can.
+  std::future<int> end = std::async(std::launch::async, [&] { return EndLease(session, 1); });
+  auto ended = std::async(std::launch::async, [&] { return client.Receive().has_value(); });
+  const bool has_ended = ended.wait_for(std::chrono::seconds(15)) == std::future_status::ready;
+  EXPECT_TRUE(has_ended) << "a thread waits in a launch";
+  EXPECT_EQ(session.page().slots[kLaunched].load(), 0U);
+  session.page().slots[kAwaited].store(1);
+  EXPECT_FALSE(ended.get());
+  EXPECT_EQ(end.get(), 0);
+  EXPECT_GT(session.page().slots[kLaunched].load(), 100U);
+  EXPECT_LT(session.page().slots[kLaunched].load(), 1024U);
+}
+
+// Chunks whose unmapping takes an hour and more.
+class FullGpu : public ExecutorProcess {
+ protected:
+  FullGpu()
+      : ExecutorProcess({.address_mode = server::AddressMode::kTranslate,
+                         .pool_bytes = 8 * kGiB,
+                         .topology = "version: v1\n"
+                                     "gpus: [{memory: 16GiB}]\n"
+                                     "strict: {costs: true}\n"
+                                     "costs: {vmm_us: {create: 0, map: 0, set_access: 0,"
+                                     " unmap: 1000000}, module_ms: 0}\n"}) {}
+};
+
+TEST_F(FullGpu, EndsWithoutUnmappingItsChunks) {
+  EXPECT_GT(registration_->pool_bytes(), 7 * kGiB);
+  const TestSession session(1);
+  ASSERT_EQ(Open(session), 0);
+  ASSERT_EQ(SwapIn(session, 64 * kMiB).code(), 0);
+  v1::DaemonMessage shutdown;
+  shutdown.mutable_shutdown();
+  EXPECT_EQ(daemon_->Do(shutdown).code(), 0);
+  EXPECT_EQ(WaitForExit(), 0);
 }
 
 }  // namespace

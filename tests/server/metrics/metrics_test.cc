@@ -33,9 +33,32 @@ TEST_F(MetricsTest, ANewNodeExportsItsVersionAndEveryFunction) {
 }
 
 TEST_F(MetricsTest, AChangedObjectiveIsExported) {
-  metrics_.OnObjective("digits", std::chrono::milliseconds(10), 0.9);
+  std::map<std::string, FunctionConfig> functions = TwoFunctions().functions;
+  functions["digits"].deadline = std::chrono::milliseconds(10);
+  functions["digits"].percentile = 0.9;
+  metrics_.SetFunctions(functions);
   EXPECT_THAT(Text(), HasSubstr("torpor_deadline_seconds{function=\"digits\"} 0.01"));
   EXPECT_THAT(Text(), HasSubstr("torpor_objective_percentile{function=\"digits\"} 0.9"));
+}
+
+TEST_F(MetricsTest, FunctionsComeAndGoWithAllTheirSeries) {
+  node_.gpus.emplace_back().gpu = 0;
+  for (const char* name : {"digits", "encoder"}) node_.functions.emplace_back().name = name;
+  node_.functions[0].instances.emplace_back().name = "a";
+  EXPECT_THAT(Text(), HasSubstr("instance=\"a\""));
+  std::map<std::string, FunctionConfig> functions = TwoFunctions().functions;
+  functions.erase("digits");
+  functions["encoder"].tenant = "search";
+  functions["speech"].name = "speech";
+  metrics_.SetFunctions(functions);
+  node_.functions.erase(node_.functions.begin());
+  const std::string text = Text();
+  EXPECT_THAT(text, Not(HasSubstr("digits")));
+  EXPECT_THAT(text, HasSubstr("torpor_scheduled_requests_total{deadline=\"met\",function=\"speech\"}"));
+  EXPECT_THAT(text,
+              HasSubstr("torpor_scheduled_requests_total{deadline=\"met\",function=\"encoder\"}"));
+  EXPECT_THAT(text, HasSubstr("torpor_gpu_seconds_total{function=\"encoder\",tenant=\"search\"}"));
+  EXPECT_THAT(text, Not(HasSubstr("function=\"encoder\",tenant=\"mail\"")));
 }
 
 TEST_F(MetricsTest, TheSchedulersViewIsExported) {
@@ -56,6 +79,32 @@ TEST_F(MetricsTest, TheSchedulersViewIsExported) {
   for (const char* series :
        {"deadline=\"met\",function=\"digits\"} 8", "deadline=\"missed\",function=\"digits\"} 2"}) {
     EXPECT_THAT(text, HasSubstr(series));
+  }
+}
+
+TEST_F(MetricsTest, InstancesHaveSeriesWhereThereAreSeveral) {
+  node_.gpus.emplace_back().gpu = 1;
+  FunctionSnapshot& digits = node_.functions.emplace_back();
+  digits.name = "digits";
+  EXPECT_THAT(Text(), Not(HasSubstr("instance=")));
+  InstanceSnapshot& a = digits.instances.emplace_back();
+  a.name = "a";
+  a.health = "serving";
+  a.requests = 3;
+  a.resident_gpus = {1};
+  a.gpu_seconds = 0.5;
+  digits.instances.emplace_back().name = "b";
+  digits.instances.back().health = "down";
+  const std::string text = Text();
+  for (const char* line : {
+           "torpor_instance_serving{function=\"digits\",instance=\"a\"} 1",
+           "torpor_instance_serving{function=\"digits\",instance=\"b\"} 0",
+           "torpor_instance_requests_total{function=\"digits\",instance=\"a\"} 3",
+           "torpor_instance_gpu_seconds_total{function=\"digits\",instance=\"a\"} 0.5",
+           "torpor_instance_resident{function=\"digits\",gpu=\"1\",instance=\"a\"} 1",
+           "torpor_instance_resident{function=\"digits\",gpu=\"1\",instance=\"b\"} 0",
+       }) {
+    EXPECT_THAT(text, HasSubstr(line));
   }
 }
 

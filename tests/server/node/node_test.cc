@@ -72,8 +72,8 @@ class NodesAnswers final : public NodeInquiry {
  public:
   explicit NodesAnswers(Node& node) : node_(node) {}
 
-  void AskReadiness(std::function<void(Readiness)> on_answer) override {
-    on_answer({node_.Ready(), ""});
+  void AskReadiness(const std::string&, std::function<void(Readiness)> on_answer) override {
+    on_answer({.is_ready = node_.Ready()});
   }
   void AskMetrics(std::function<void(std::string)> on_answer) override { on_answer(""); }
 

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <string>
+
+#include "memory/block_states.h"
 
 namespace torpor::server {
 namespace {
@@ -54,16 +57,42 @@ TEST(SessionFiles, BlocksThatAreFreedAreUntouchedAgain) {
   const auto memory = SessionFiles::Create(kSizes);
   ASSERT_TRUE(memory.ok());
   const int fd = (*memory)->descriptor(wire::SharedMemory::kBlockStates);
-  EXPECT_EQ((*memory)->size(wire::SharedMemory::kBlockStates), kGiB / (8 * kKiB));
-  const std::uint64_t words[] = {~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0}};
-  ASSERT_EQ(pwrite(fd, words, sizeof words, 0), static_cast<ssize_t>(sizeof words));
+  EXPECT_EQ((*memory)->size(wire::SharedMemory::kBlockStates),
+            memory::LayoutOfBlockStates(kGiB, 64 * kKiB).total);
+  memory::BlockRecord full;
+  for (memory::BlockRecord::Version& version : full.versions) version = {~std::uint64_t{0}, 7, 9};
+  const std::array<memory::BlockRecord, 3> records = {full, full, full};
+  ASSERT_EQ(pwrite(fd, records.data(), sizeof records, 0), static_cast<ssize_t>(sizeof records));
   ASSERT_TRUE((*memory)->Discard(wire::SharedMemory::kImage, 64 * kKiB, 64 * kKiB).ok());
   ASSERT_TRUE((*memory)->Clear(wire::SharedMemory::kImage, 128 * kKiB, 64 * kKiB).ok());
-  std::uint64_t read[3] = {};
-  ASSERT_EQ(pread(fd, read, sizeof read, 0), static_cast<ssize_t>(sizeof read));
-  EXPECT_EQ(read[0], words[0]);
-  EXPECT_EQ(read[1], 0u);
-  EXPECT_EQ(read[2], 0u);
+  std::array<memory::BlockRecord, 3> read{};
+  ASSERT_EQ(pread(fd, read.data(), sizeof read, 0), static_cast<ssize_t>(sizeof read));
+  EXPECT_EQ(read[0].versions[1].home, 7u);
+  for (const memory::BlockRecord& freed : {read[1], read[2]}) {
+    for (const memory::BlockRecord::Version& version : freed.versions) {
+      EXPECT_EQ(version.word, 0u);
+      EXPECT_EQ(version.home, memory::kOwnPlace);
+      EXPECT_EQ(version.epoch, 0u);
+    }
+  }
+}
+
+TEST(SessionFiles, BytesThatAreFreedAreZerosInTheAnnexToo) {
+  const auto memory = SessionFiles::Create(kSizes);
+  ASSERT_TRUE(memory.ok());
+  const int states = (*memory)->descriptor(wire::SharedMemory::kBlockStates);
+  const int image = (*memory)->descriptor(wire::SharedMemory::kImage);
+  memory::BlockRecord moved;
+  moved.versions[1] = {2, memory::AnnexHome(5), 1};
+  constexpr off_t kBlock = 64 * kKiB;
+  ASSERT_EQ(pwrite(states, &moved, sizeof moved, sizeof moved * 3), ssize_t{sizeof moved});
+  const off_t home = static_cast<off_t>(kSizes.image) + 5 * kBlock;
+  const std::string text(static_cast<std::size_t>(kBlock), 'x');
+  ASSERT_EQ(pwrite(image, text.data(), text.size(), home), kBlock);
+  ASSERT_TRUE((*memory)->Clear(wire::SharedMemory::kImage, 3 * kBlock + 1000, 2 * kBlock).ok());
+  std::string read(text.size(), '?');
+  ASSERT_EQ(pread(image, read.data(), read.size(), home), kBlock);
+  EXPECT_EQ(read, std::string(1000, 'x') + std::string(text.size() - 1000, '\0'));
 }
 
 }  // namespace

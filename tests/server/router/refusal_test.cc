@@ -245,7 +245,7 @@ TEST_F(RefusalTest, AClientThatLeavesTheQueueGivesUpItsPlace) {
   }
   broker_.WaitForReleased(1);
   EXPECT_EQ(upstream_->connections(), 0);
-  broker_.Answer(1, FakeBroker::SomeGrant());  // comes too late, and harms nobody
+  broker_.Answer(1, broker_.SomeGrant());  // comes too late, and harms nobody
   EXPECT_EQ(Fetch(Get("/livez")).status(), 200);
 }
 
@@ -383,6 +383,12 @@ TEST_F(RefusalTest, HealthPathsTellOfTheNodeAndItsFunctions) {
   EXPECT_EQ(Fetch(Get("/v2/models/f/ready")).status(), 503);
   EXPECT_EQ(Fetch(Get("/livez")).status(), 200);
   node_.is_ready = true;
+  node_.is_serving = false;
+  const RawMessage not_serving = Fetch(Get("/v2/models/f/ready"));
+  EXPECT_EQ(not_serving.status(), 503);
+  EXPECT_EQ(not_serving.body,
+            "{\"name\":\"f\",\"ready\":false,\"reason\":\"no instance has a session\"}\n");
+  node_.is_serving = true;
   upstream_.reset();
   EXPECT_EQ(Fetch(Get("/v2/models/f/ready")).status(), 503) << "nobody listens";
   const RawMessage wrong_method = Fetch(Post("/livez", ""));
@@ -463,13 +469,13 @@ TEST_F(RefusalTest, StoppingInMidRequestReleasesEverything) {
   RawConnection running = Connect();
   running.Send(Get("/function/f/"));
   broker_.WaitForAcquired(1);
-  broker_.Answer(1, FakeBroker::SomeGrant());
+  broker_.Answer(1, broker_.SomeGrant());
   RawConnection queued = Connect();
   queued.Send(Get("/function/f/"));
   broker_.WaitForAcquired(2);
   router_.reset();
   EXPECT_EQ(broker_.released(), 2u);
-  broker_.Answer(2, FakeBroker::SomeGrant());  // after the router's end
+  broker_.Answer(2, broker_.SomeGrant());  // after the router's end
   EXPECT_TRUE(queued.IsAtEnd());
 }
 

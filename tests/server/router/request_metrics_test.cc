@@ -75,6 +75,22 @@ TEST_F(RequestMetricsTest, AChangedDeadlineCountsFromThenOn) {
   EXPECT_THAT(Text(), HasSubstr("torpor_deadline_met_total{function=\"digits\"} 1"));
 }
 
+TEST_F(RequestMetricsTest, FunctionsComeAndGoWithAllTheirSeries) {
+  RequestRecord request;
+  request.function = "encoder";
+  metrics_.OnRequest(request);
+  auto functions = TwoFunctions();
+  functions.erase("digits");
+  functions["speech"].name = "speech";
+  metrics_.SetFunctions(functions);
+  request.function = "digits";  // in progress until now
+  metrics_.OnRequest(request);
+  const std::string text = Text();
+  EXPECT_THAT(text, Not(HasSubstr("digits")));
+  EXPECT_THAT(text, HasSubstr("torpor_requests_total{function=\"encoder\",outcome=\"ok\"} 1"));
+  EXPECT_THAT(text, HasSubstr("torpor_requests_total{function=\"speech\",outcome=\"ok\"} 0"));
+}
+
 TEST_F(RequestMetricsTest, StrangersNamesNeverBecomeLabels) {
   RequestRecord request;
   request.function = "stranger";

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "server/log/structured_log.h"
 #include "server/router/router.h"
@@ -25,6 +26,8 @@ class RouterTest : public ::testing::Test {
 
   // Afterwards config_ is no longer read.
   void StartRouter() {
+    broker_.upstream = config_.functions["f"].upstream;
+    node_.upstream = broker_.upstream;
     auto router = Router::Start({config_.router, config_.drain_timeout}, Parts());
     ASSERT_TRUE(router.ok()) << router.status();
     router_ = *std::move(router);

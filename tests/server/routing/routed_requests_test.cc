@@ -17,10 +17,21 @@ class RoutedRequestsTest : public testing::Test {
   void Release(std::uint64_t id, scheduler::Ending ending) {
     requests_.OnMessage(ToMessage(id, LeaseId{}, ending));
   }
-  void Confirm(std::uint64_t id) {
+  void Confirm(std::uint64_t id, std::uint64_t lease = 0) {
     v1::RouterMessage::Confirm confirm;
     confirm.set_request_id(id);
+    confirm.set_lease_id(lease);
     requests_.OnMessage(confirm);
+  }
+  void AskAgain(std::uint64_t id) {
+    v1::RouterMessage::AskAgain again;
+    *again.mutable_demand() = Demand(id, "again");
+    requests_.OnMessage(again);
+  }
+  RequestGrant GrantOf(std::uint64_t lease) const {
+    RequestGrant grant = broker_.SomeGrant();
+    grant.lease = LeaseId{lease};
+    return grant;
   }
   const std::vector<v1::TorpordMessage>& sent() const { return link_->sent; }
 
@@ -47,6 +58,33 @@ TEST_F(RoutedRequestsTest, AnswersCarryTheRoutersId) {
   EXPECT_EQ(broker_.ended(scheduler::Ending::kLost), 1u);
 }
 
+TEST_F(RoutedRequestsTest, ARequestIsAskedAgainAndLossesNameTheLease) {
+  broker_.answer = [this](const std::string&) { return GrantOf(11); };
+  broker_.answer_again = [this] { return GrantOf(12); };
+  requests_.OnMessage(Demand(70));
+  broker_.Lose(1, absl::UnavailableError("died"));
+  AskAgain(70);
+  EXPECT_EQ(broker_.asked_again(), 1);
+  EXPECT_EQ(broker_.acquired(), 1u);
+  broker_.Lose(1, absl::UnavailableError("died, too"));
+  ASSERT_EQ(sent().size(), 4u);
+  EXPECT_EQ(sent()[1].lost().lease_id(), 11u);
+  EXPECT_EQ(sent()[2].grant().request_id(), 70u);
+  EXPECT_EQ(sent()[2].grant().lease_id(), 12u);
+  EXPECT_EQ(sent()[3].lost().lease_id(), 12u);
+  Release(70, scheduler::Ending::kLost);
+  EXPECT_EQ(broker_.released(), 1u);
+}
+
+TEST_F(RoutedRequestsTest, ARequestThatTorpordDoesNotKnowIsAskedForAnew) {
+  AskAgain(5);
+  EXPECT_EQ(broker_.asked_again(), 0);
+  EXPECT_EQ(broker_.acquired(), 1u);
+  EXPECT_EQ(broker_.last_id(), "again");
+  ASSERT_EQ(sent().size(), 1u);
+  EXPECT_EQ(sent()[0].grant().request_id(), 5u);
+}
+
 TEST_F(RoutedRequestsTest, ARouterThatGoesHasItsRequestsCancelled) {
   for (const std::uint64_t id : {1, 2, 3}) requests_.OnMessage(Demand(id));
   Release(2, scheduler::Ending::kAnswered);
@@ -65,9 +103,10 @@ TEST_F(RoutedRequestsTest, WhatWaitsIsAskedAndWhatRunsIsLeftAlone) {
   EXPECT_EQ(broker_.last_id(), "waits");
   ASSERT_EQ(sent().size(), 1u);
   EXPECT_EQ(sent()[0].grant().request_id(), 8u);
-  Confirm(5);
+  Confirm(5, 17);
   ASSERT_EQ(sent().size(), 3u);
   EXPECT_EQ(sent()[1].lost().request_id(), 5u) << "its lease was an earlier torpord's";
+  EXPECT_EQ(sent()[1].lost().lease_id(), 17u);
   EXPECT_EQ(sent()[2].confirmed().request_id(), 5u);
   Release(5, scheduler::Ending::kAnswered);
   EXPECT_EQ(broker_.released(), 0u);
@@ -90,7 +129,7 @@ TEST_F(RoutedRequestsTest, ARefusalDuringAHandoverIsTheNextTorpords) {
   *is_paused_ = true;
   broker_.Answer(1, absl::UnavailableError("the node is shutting down"));
   EXPECT_TRUE(sent().empty());
-  broker_.Answer(2, FakeBroker::SomeGrant());
+  broker_.Answer(2, broker_.SomeGrant());
   ASSERT_EQ(sent().size(), 1u) << "what can still run does";
   EXPECT_EQ(sent()[0].grant().request_id(), 2u);
 }

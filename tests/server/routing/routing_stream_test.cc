@@ -55,8 +55,10 @@ class RoutingStreamTest : public testing::Test {
                         .find_refusal = [this](const auto&) { return refusal_; },
                         .on_attached = [this](const auto& hello) { hello_.Set(hello.pid()); },
                         .readiness =
-                            [] {
-                              return Readiness{false, "starting"};
+                            [](const std::string& function) {
+                              return Readiness{.is_ready = !function.empty(),
+                                               .reason = "starting",
+                                               .upstreams = {function + ":1"}};
                             },
                         .metrics = [] { return std::string(8 << 20, 'm'); }});
     ASSERT_TRUE(server.ok()) << server.status();
@@ -115,12 +117,12 @@ TEST_F(RoutingStreamTest, ARouterIsWelcomedAndItsRequestsAreServed) {
   EXPECT_EQ(hello_.Take(), 77);
   const v1::TorpordMessage::Welcome welcome = welcome_.Take();
   EXPECT_EQ(welcome.settings(), "{\"a\": \"b\"}");
-  EXPECT_EQ(welcome.functions().functions(0).upstream(), "host:1");
+  EXPECT_EQ(welcome.functions().functions(0).instances(0).upstream(), "host:1");
   EXPECT_TRUE(is_attached_.Take());
   const RequestId request = Ask("r");
   broker_->WaitForAcquired(1);
   EXPECT_EQ(broker_->last_id(), "r");
-  broker_->Answer(1, FakeBroker::SomeGrant());
+  broker_->Answer(1, broker_->SomeGrant());
   EXPECT_EQ(grant_.Take(), absl::OkStatus());
   requests_.Release(request, scheduler::Ending::kAnswered);
   broker_->WaitForReleased(1);
@@ -134,10 +136,29 @@ TEST_F(RoutingStreamTest, TheRouterHearsOfChangedFunctionsAndAsksForTheNode) {
   torpord_->SetFunctions(OneFunction("g"));
   EXPECT_EQ(functions_.Take().functions(0).name(), "g");
   Awaited<std::string> text;
-  inquiry_.AskReadiness([&](Readiness readiness) { text.Set(std::move(readiness.reason)); });
+  inquiry_.AskReadiness("", [&](Readiness readiness) { text.Set(std::move(readiness.reason)); });
   EXPECT_EQ(text.Take(), "starting");
+  inquiry_.AskReadiness("f", [&](const Readiness& readiness) {
+    text.Set(readiness.is_ready ? readiness.upstreams.at(0) : "");
+  });
+  EXPECT_EQ(text.Take(), "f:1");
   inquiry_.AskMetrics([&](std::string page) { text.Set(std::move(page)); });
   EXPECT_EQ(text.Take().size(), std::size_t{8} << 20) << "beyond gRPC's usual limit";
+}
+
+TEST_F(RoutingStreamTest, ARequestIsAskedAgain) {
+  StartTorpord();
+  StartRouter();
+  const RequestId request = Ask("r");
+  broker_->WaitForAcquired(1);
+  broker_->Answer(1, broker_->SomeGrant());
+  EXPECT_EQ(grant_.Take(), absl::OkStatus());
+  broker_->answer_again = [] { return absl::UnavailableError("no other instance"); };
+  requests_.AskAgain(request);
+  EXPECT_EQ(grant_.Take(), absl::UnavailableError("no other instance"));
+  EXPECT_EQ(broker_->asked_again(), 1);
+  requests_.Release(request, scheduler::Ending::kFailed);
+  broker_->WaitForReleased(1);
 }
 
 TEST_F(RoutingStreamTest, RequestsOutliveTorpord) {
@@ -153,7 +174,7 @@ TEST_F(RoutingStreamTest, RequestsOutliveTorpord) {
   StartTorpord();
   broker_->WaitForAcquired(2);
   EXPECT_EQ(broker_->last_id(), "comes meanwhile");
-  broker_->Answer(1, FakeBroker::SomeGrant());
+  broker_->Answer(1, broker_->SomeGrant());
   EXPECT_EQ(grant_.Take(), absl::OkStatus());
   broker_->Answer(2, absl::UnavailableError("no"));
   EXPECT_EQ(grant_.Take(), absl::UnavailableError("no"));
@@ -167,7 +188,7 @@ TEST_F(RoutingStreamTest, ARunningRequestOutlivesTorpordAndItsLeaseDoesNot) {
   StartRouter();
   const RequestId request = Ask("r");
   broker_->WaitForAcquired(1);
-  broker_->Answer(1, FakeBroker::SomeGrant());
+  broker_->Answer(1, broker_->SomeGrant());
   EXPECT_EQ(grant_.Take(), absl::OkStatus());
   StopTorpord();
   StartTorpord();

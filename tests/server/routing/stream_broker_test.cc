@@ -47,6 +47,14 @@ class StreamBrokerTest : public testing::Test {
     broker_.OnMessage(ToMessage(request.value, grant));
   }
 
+  void Lose(RequestId request, std::uint64_t lease) {
+    v1::TorpordMessage::Lost lost;
+    lost.set_request_id(request.value);
+    lost.set_lease_id(lease);
+    lost.set_message("gone");
+    broker_.OnMessage(lost);
+  }
+
   ManualClock clock_;
   StreamBroker broker_{clock_};
 };
@@ -61,11 +69,17 @@ TEST_F(StreamBrokerTest, ARequestIsAskedGrantedAndReleased) {
   EXPECT_FALSE(outcome.grant);
   broker_.OnMessage(ToMessage(request.value, RequestGrant{.request = {},
                                                           .lease = LeaseId{7},
+                                                          .instance = "a",
+                                                          .upstream = "host:1",
+                                                          .has_siblings = true,
                                                           .gpu = GpuIndex{3},
                                                           .source = SwapSource::kPeer,
                                                           .queue = milliseconds(2),
                                                           .swap = milliseconds(5)}));
   ASSERT_TRUE(outcome.grant && outcome.grant->ok());
+  EXPECT_EQ((*outcome.grant)->instance, "a");
+  EXPECT_EQ((*outcome.grant)->upstream, "host:1");
+  EXPECT_TRUE((*outcome.grant)->has_siblings);
   EXPECT_EQ((*outcome.grant)->gpu, GpuIndex{3});
   EXPECT_EQ((*outcome.grant)->source, SwapSource::kPeer);
   EXPECT_EQ((*outcome.grant)->queue, milliseconds(2));
@@ -84,6 +98,67 @@ TEST_F(StreamBrokerTest, ARefusalKeepsItsKind) {
   ASSERT_TRUE(outcome.grant);
   EXPECT_EQ(outcome.grant->status(), absl::ResourceExhaustedError("full"));
   broker_.Release(request, scheduler::Ending::kCancelled);
+}
+
+TEST_F(StreamBrokerTest, ARequestThatNobodyAnsweredWaitsForAnotherGrant) {
+  const auto link = Attach();
+  Outcome outcome;
+  const TimePoint begin = clock_.Now();
+  const RequestId request = Ask(outcome);
+  Grant(request, 7);
+  outcome.grant.reset();
+  clock_.Advance(milliseconds(300));
+  broker_.AskAgain(request);
+  ASSERT_EQ(link->sent.size(), 3u);
+  const v1::RouterMessage::AskAgain& again = link->sent[2].ask_again();
+  EXPECT_EQ(again.demand().request_id(), request.value);
+  EXPECT_EQ(FromMessage(again.demand()).arrival, begin) << "its old place";
+  EXPECT_EQ(again.lease_id(), 7u);
+  EXPECT_FALSE(outcome.grant);
+  Grant(request, 8);
+  ASSERT_TRUE(outcome.grant && outcome.grant->ok());
+  EXPECT_EQ((*outcome.grant)->lease, LeaseId{8});
+  broker_.Release(request, scheduler::Ending::kAnswered);
+  EXPECT_EQ(link->sent[3].release().lease_id(), 8u);
+}
+
+TEST_F(StreamBrokerTest, TheLossOfALeaseThatWasLeftIsNotTold) {
+  Attach();
+  Outcome outcome;
+  const RequestId request = Ask(outcome);
+  Grant(request, 7);
+  broker_.AskAgain(request);
+  Lose(request, 7);  // on its way meanwhile
+  EXPECT_FALSE(outcome.lost);
+  Grant(request, 8);
+  Lose(request, 7);
+  EXPECT_FALSE(outcome.lost);
+  Lose(request, 8);
+  EXPECT_EQ(outcome.lost, absl::UnavailableError("gone"));
+  outcome.lost.reset();
+  Lose(request, 8);
+  EXPECT_FALSE(outcome.lost) << "once a grant";
+  broker_.AskAgain(request);
+  Grant(request, 9);
+  Lose(request, 9);
+  EXPECT_TRUE(outcome.lost);
+}
+
+TEST_F(StreamBrokerTest, ARequestAskedAgainWhileTorpordIsAwayWaitsForTheNextOne) {
+  Attach();
+  Outcome outcome;
+  const RequestId request = Ask(outcome);
+  Grant(request, 5);
+  outcome.grant.reset();
+  broker_.Detach();
+  broker_.AskAgain(request);
+  const auto link = Attach();
+  const v1::RouterMessage::Holding& holding = link->sent[0].holding();
+  EXPECT_EQ(holding.running_size(), 0);
+  ASSERT_EQ(holding.waiting_size(), 1);
+  EXPECT_EQ(holding.waiting(0).request_id(), request.value);
+  Grant(request, 1);
+  ASSERT_TRUE(outcome.grant && outcome.grant->ok());
 }
 
 TEST_F(StreamBrokerTest, WaitingRequestsAreAskedAgainUnderTheirIdsAndTimes) {
@@ -153,10 +228,8 @@ TEST_F(StreamBrokerTest, AConfirmationIsAskedOfTheNextTorpord) {
   const auto link = Attach();
   ASSERT_EQ(link->sent.size(), 2u);
   EXPECT_EQ(link->sent[1].confirm().request_id(), request.value);
-  v1::TorpordMessage::Lost lost;
-  lost.set_request_id(request.value);
-  lost.set_message("gone");
-  broker_.OnMessage(lost);
+  EXPECT_EQ(link->sent[1].confirm().lease_id(), 5u);
+  Lose(request, 5);
   EXPECT_EQ(outcome.lost, absl::UnavailableError("gone"));
   EXPECT_EQ(outcome.confirmed, 0);
   v1::TorpordMessage::Confirmed confirmed;

@@ -22,7 +22,7 @@ class StreamInquiryTest : public testing::Test {
     return link;
   }
   void AskReadiness() {
-    inquiry_.AskReadiness([this](Readiness readiness) { readiness_ = std::move(readiness); });
+    inquiry_.AskReadiness("", [this](Readiness readiness) { readiness_ = std::move(readiness); });
   }
   void Answer(std::uint64_t id, bool is_ready, const std::string& text) {
     v1::TorpordMessage::Answer answer;
@@ -50,6 +50,25 @@ TEST_F(StreamInquiryTest, TorpordAnswers) {
   ASSERT_TRUE(readiness_);
   EXPECT_FALSE(readiness_->is_ready);
   EXPECT_EQ(readiness_->reason, "no GPU serves");
+}
+
+TEST_F(StreamInquiryTest, AFunctionIsAskedForByName) {
+  const auto link = Attach();
+  AskReadiness();
+  EXPECT_EQ(link->sent[0].inquiry().function(), "");
+  std::optional<Readiness> function;
+  inquiry_.AskReadiness("f", [&](Readiness readiness) { function = std::move(readiness); });
+  EXPECT_EQ(link->sent[1].inquiry().function(), "f");
+  v1::TorpordMessage::Answer answer;
+  answer.set_inquiry_id(link->sent[1].inquiry().inquiry_id());
+  answer.set_is_ready(true);
+  answer.add_upstreams("host:1");
+  answer.add_upstreams("host:2");
+  inquiry_.OnMessage(answer);
+  ASSERT_TRUE(function);
+  EXPECT_TRUE(function->is_ready);
+  EXPECT_EQ(function->upstreams, (std::vector<std::string>{"host:1", "host:2"}));
+  EXPECT_FALSE(readiness_);
 }
 
 TEST_F(StreamInquiryTest, AShortAbsenceIsWaitedFor) {

@@ -29,10 +29,13 @@ ExecutorSettings AllChanged() {
                      .address_mode = AddressMode::kTranslate,
                      .partition_sizes = std::vector<Bytes>{2 * kMiB, 32 * kMiB},
                      .swap_pinned = false,
+                     .swap_pinned_ahead = false,
                      .swap_pipeline = SwapPipeline::kParameter,
                      .swap_group_bytes = 512 * kKiB,
                      .swap_wait = SwapWait::kRange,
-                     .transport = Transport::kRings},
+                     .transport = Transport::kRings,
+                     .huge_pages = HugePages::kOff,
+                     .numa_binding = NumaBinding::kOff},
           .log = {.level = LogLevel::kWarn, .format = LogFormat::kJson}};
 }
 

@@ -56,7 +56,7 @@ TEST(NodeAddresses, SegmentsAreWholeChunksAndWholePagesOfStates) {
     const Bytes segment = DeviceSegmentBytes(chunk);
     EXPECT_GE(segment, kGiB);
     EXPECT_EQ(segment % chunk, 0u) << chunk;
-    EXPECT_EQ(segment / (64 * kKiB) * 8 % (4 * kKiB), 0u) << chunk;
+    EXPECT_EQ(segment / (64 * kKiB) * 32 % (4 * kKiB), 0u) << chunk;
   }
   EXPECT_EQ(DeviceSegmentBytes(2 * kMiB), kGiB);
 }

@@ -132,6 +132,20 @@ TEST_F(CommandChannelTest, AFullBatchLeavesAtOnce) {
   executor_.Await(kLaunch, 4);
 }
 
+TEST_F(CommandChannelTest, ALargePieceLeavesAtOnceAndArmsNoTimer) {
+  ASSERT_TRUE(Grant(7));
+  executor_.Await(kAttach);
+  const int before = wakes_;
+  WindowPiece piece;
+  piece.bytes = std::uint64_t{1} << 20;
+  ASSERT_EQ(channel_->Enqueue({kLaunch, {}, &piece}), cudaSuccess);
+  executor_.Await(kLaunch);
+  EXPECT_EQ(wakes_, before);
+  piece.bytes = 1;
+  ASSERT_EQ(channel_->Enqueue({kLaunch, {}, &piece}), cudaSuccess);
+  EXPECT_EQ(wakes_, before + 1);
+}
+
 TEST_F(CommandChannelTest, ABatchThatIsDueLeavesWithTheTimer) {
   options_.batch.age = std::chrono::microseconds(0);
   Make();

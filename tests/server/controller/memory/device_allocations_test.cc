@@ -20,8 +20,10 @@ class DeviceAllocationsTest : public NodeWorld {
 
   PeerAccess peers_{tables_.executors, tables_.sessions};
   MemoryLimits limits_{tables_.sessions, tables_.executors, kChunk};
-  DeviceAllocations allocations_{tables_.instances, tables_.sessions, tables_.executors, peers_,
-                                 limits_,           segments_,        events_,           loop_};
+  FreedPages freed_{tables_.sessions, tables_.executors, loop_};
+  DeviceAllocations allocations_{
+      tables_.instances, tables_.sessions, tables_.executors, peers_, limits_,
+      segments_,         freed_,           events_,           loop_};
   const SessionPtr session_ = AddSession("a");
 };
 
@@ -67,16 +69,16 @@ TEST_F(DeviceAllocationsTest, GrowsTheImageOnItsGpu) {
   EXPECT_EQ(events_.Of<scheduler::ImageShrunk>().size(), 1u);
 }
 
-TEST_F(DeviceAllocationsTest, FreesOnTheGpuAndInTheFile) {
+TEST_F(DeviceAllocationsTest, FreesOnTheGpuAndLeavesPagesForLater) {
   const std::uint64_t address = Malloc();
   Land(session_, 0);
   allocations_.Free(session_, {2, address});
   EXPECT_TRUE(Operation(0).has_shrink());
-  Answer(0);
-  EXPECT_TRUE(Operation(0).has_release_image());
   EXPECT_FALSE(Reply());
   Answer(0);
   EXPECT_EQ(Reply()->error, kCudaSuccess);
+  EXPECT_TRUE(IsQuiet(0) && IsQuiet(1));
+  EXPECT_EQ(session_->memory.freed.chunks.total_bytes(), kChunk);
   EXPECT_EQ(events_.Of<scheduler::ImageShrunk>().at(0).bytes, kChunk);
 }
 
@@ -110,7 +112,7 @@ TEST_F(DeviceAllocationsTest, LimitsCountAllProcessesOfADevice) {
   const FunctionInstance& a = InstanceOf("a");
   EXPECT_EQ(limits_.LiveBytes(a, 0), kChunk);
   EXPECT_EQ(limits_.LiveBytes(a, 1), 0u);
-  InstanceOf("a").config.memory_limit = 0;
+  InstanceOf("a").function->config.memory_limit = 0;
   EXPECT_EQ(limits_.LimitOf(a), kPool) << "all that a GPU offers";
 }
 

@@ -29,8 +29,10 @@ class SharedAllocationsTest : public NodeWorld {
   ImageSwaps swaps_{
       tables_.executors, tables_.instances, tables_.sessions, peers_, telemetry_, loop_, [] {}};
   MemoryLimits limits_{tables_.sessions, tables_.executors, kChunk};
-  DeviceAllocations allocations_{tables_.instances, tables_.sessions, tables_.executors, peers_,
-                                 limits_,           segments_,        events_,           loop_};
+  FreedPages freed_{tables_.sessions, tables_.executors, loop_};
+  DeviceAllocations allocations_{
+      tables_.instances, tables_.sessions, tables_.executors, peers_, limits_,
+      segments_,         freed_,           events_,           loop_};
   SharedAllocations shared_{tables_.instances,
                             tables_.sessions,
                             swaps_,

@@ -93,7 +93,6 @@ TEST(ImageState, IsLostWithItsExecutor) {
   EXPECT_TRUE(image.peer_holders().empty());
   EXPECT_TRUE(image.LoseExecutor(kFirst));
   EXPECT_EQ(image.residency(), Residency::kHost);
-  EXPECT_TRUE(image.file_holders().empty());
 }
 
 TEST(ImageState, ALostReplicaIsNoLoss) {

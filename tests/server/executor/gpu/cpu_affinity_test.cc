@@ -30,8 +30,9 @@ class RunNearDeviceTest : public testing::Test {
   }
   ~RunNearDeviceTest() override { std::filesystem::remove_all(devices_); }
 
-  int Run(const std::string& list) {
+  int Run(const std::string& list, const std::string& node = "0\n") {
     std::ofstream(devices_ + "/0000:3b:00.0/local_cpulist") << list;
+    std::ofstream(devices_ + "/0000:3b:00.0/numa_node") << node;
     int count = -1;
     std::thread([&] {
       count = RunNearDevice("0000:3B:00.0", devices_);
@@ -40,17 +41,32 @@ class RunNearDeviceTest : public testing::Test {
     return count;
   }
 
+  int first() const {
+    int cpu = 0;
+    while (!CPU_ISSET(static_cast<std::size_t>(cpu), &usable_)) ++cpu;
+    return cpu;
+  }
+
   const std::string devices_ = testing::TempDir() + "devices-" + std::to_string(getpid());
   cpu_set_t usable_{};
   cpu_set_t after_{};
 };
 
 TEST_F(RunNearDeviceTest, OnlyUsableCpusAreChosen) {
-  int first = 0;
-  while (!CPU_ISSET(static_cast<std::size_t>(first), &usable_)) ++first;
-  EXPECT_EQ(Run(std::to_string(first) + "," + std::to_string(CPU_SETSIZE - 1)), 1);
+  if (CPU_COUNT(&usable_) < 2) GTEST_SKIP() << "there is one CPU, and so nothing to choose";
+  EXPECT_EQ(Run(std::to_string(first()) + "," + std::to_string(CPU_SETSIZE - 1)), 1);
   EXPECT_EQ(CPU_COUNT(&after_), 1);
-  EXPECT_TRUE(CPU_ISSET(static_cast<std::size_t>(first), &after_));
+  EXPECT_TRUE(CPU_ISSET(static_cast<std::size_t>(first()), &after_));
+}
+
+TEST_F(RunNearDeviceTest, ADeviceWithoutANodeBindsNobody) {
+  EXPECT_EQ(Run(std::to_string(first()), "-1\n"), 0);
+  EXPECT_TRUE(CPU_EQUAL(&after_, &usable_));
+}
+
+TEST_F(RunNearDeviceTest, TheOnlyNodeIsNoChoice) {
+  EXPECT_EQ(Run("0-" + std::to_string(CPU_SETSIZE - 1)), 0);
+  EXPECT_TRUE(CPU_EQUAL(&after_, &usable_));
 }
 
 TEST_F(RunNearDeviceTest, WithoutUsableCpusAllStaysAsItWas) {

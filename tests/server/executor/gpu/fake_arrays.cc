@@ -88,7 +88,12 @@ struct FakeDriverCalls::Arrays {
     return Ok();
   }
   static CUresult CreateImageObject(std::uint64_t* value) {
-    *value = fake->next_image_object_++;
+    *value = fake->next_image_object_;
+    if (fake->reuse_image_objects_) {
+      while (fake->image_objects_.contains(*value)) ++*value;
+    } else {
+      ++fake->next_image_object_;
+    }
     fake->image_objects_.insert(*value);
     return Ok();
   }

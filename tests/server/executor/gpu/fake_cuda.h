@@ -111,6 +111,8 @@ class FakeCuda {
   std::vector<std::uint8_t>& texels(std::size_t index) { return array_memory_[index]->texels; }
   // Texture and surface objects that are made from now on have values from `value` on.
   void NumberImageObjectsFrom(std::uint64_t value) { next_image_object_ = value; }
+  // Objects that are made from now on have the least value that none has.
+  void ReuseImageObjects() { reuse_image_objects_ = true; }
   const std::set<std::uint64_t>& image_objects() const { return image_objects_; }
 
  private:
@@ -177,6 +179,7 @@ class FakeCuda {
   std::set<Array*> arrays_;
   std::vector<std::vector<Array*>> mipmapped_;  // their levels, of all that ever were
   std::uint64_t next_image_object_ = 100;
+  bool reuse_image_objects_ = false;
   std::set<std::uint64_t> image_objects_;
 
   // Streams and events.

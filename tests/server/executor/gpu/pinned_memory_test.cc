@@ -1,6 +1,9 @@
 #include "server/executor/gpu/pinned_memory.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <functional>
 #include <future>
@@ -8,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "server/executor/gpu/shared_mapping.h"
 #include "tests/server/executor/gpu/fake_cuda.h"
 
 namespace torpor::executor {
@@ -54,6 +58,16 @@ TEST_F(PinnedMemoryTest, PiecesAreWholeUnits) {
   EXPECT_EQ(cuda_.registered_pieces(), 1u);
 }
 
+TEST_F(PinnedMemoryTest, OnePieceIsRegisteredAtATime) {
+  ASSERT_TRUE(pinned_->Ensure({4 * kPage, 5 * kPage}).ok());
+  EXPECT_TRUE(*pinned_->RegisterNext({0, 16 * kPage}));
+  EXPECT_TRUE(pinned_->Contains({0, 4 * kPage}));
+  EXPECT_FALSE(pinned_->Contains({8 * kPage, 9 * kPage}));
+  EXPECT_TRUE(*pinned_->RegisterNext({0, 16 * kPage}));
+  EXPECT_FALSE(*pinned_->RegisterNext({0, 16 * kPage})) << "nothing is left";
+  EXPECT_EQ(cuda_.registered_pieces(), 3u);
+}
+
 TEST_F(PinnedMemoryTest, NothingIsRegisteredTwice) {
   ASSERT_TRUE(pinned_->Register({0, kPage}).ok());
   EXPECT_TRUE(absl::IsAlreadyExists(pinned_->Register({0, 2 * kPage})));
@@ -96,6 +110,45 @@ TEST_F(PinnedMemoryTest, WhoNeedsWhatIsBeingRegisteredWaits) {
   first.join();
   second.join();
   EXPECT_EQ(cuda_.registered_pieces(), 1u);
+}
+
+// A memory file, mapped.
+class PinnedFile : public testing::Test {
+ protected:
+  static constexpr Bytes kUnit = 2 * kMiB;
+  static constexpr Bytes kSlot = PinnedMemory::kSlotBytes;
+
+  PinnedFile() : file_(memfd_create("file", MFD_CLOEXEC)) {
+    EXPECT_EQ(ftruncate(file_.get(), 4 * kSlot), 0);
+    mapping_ = *SharedMapping::Map(file_, 4 * kSlot);
+    pinned_ = std::make_unique<PinnedMemory>(*device_, mapping_.data(), mapping_.bytes(), kUnit);
+  }
+  Bytes FileBytes() const {
+    struct stat status = {};
+    fstat(file_.get(), &status);
+    return static_cast<Bytes>(status.st_blocks) * 512;
+  }
+
+  FakeCuda cuda_;
+  std::unique_ptr<Device> device_ = *Device::Open(cuda_.driver(), 0);
+  UniqueFd file_;
+  SharedMapping mapping_;
+  std::unique_ptr<PinnedMemory> pinned_;
+};
+
+TEST_F(PinnedFile, APieceLiesInOneSlot) {
+  ASSERT_TRUE(pinned_->Ensure({kSlot - kUnit, kSlot + 1}).ok());
+  EXPECT_EQ(cuda_.registered_pieces(), 2u);
+  EXPECT_TRUE(pinned_->Contains({kSlot - kUnit, kSlot}));
+  EXPECT_TRUE(pinned_->Contains({kSlot, kSlot + kUnit}));
+  ASSERT_TRUE(pinned_->UnregisterOverlapping({kSlot, kSlot + 1}).ok());
+  EXPECT_TRUE(pinned_->Contains({kSlot - kUnit, kSlot})) << "another slot's";
+}
+
+// A driver makes missing pages under its own locks; the fake makes no pages.
+TEST_F(PinnedFile, PagesAreThereBeforeTheDriverIsAsked) {
+  ASSERT_TRUE(pinned_->Ensure({0, 1}).ok());
+  EXPECT_EQ(FileBytes(), kUnit);
 }
 
 TEST_F(PinnedMemoryTest, AFailureLeavesNothing) {

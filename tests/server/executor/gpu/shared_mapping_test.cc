@@ -79,6 +79,32 @@ TEST_F(MappedInParts, AFileLiesAtItsPlace) {
       << "the file is too short";
 }
 
+TEST_F(MappedInParts, KnowsTheFilesPages) {
+  const UniqueFd file = NewFile(kSize);
+  const SharedMapping mapping =
+      *SharedMapping::InParts(UniqueFd(dup(file.get())), *window_, {0, kSize}, kUnit);
+  EXPECT_TRUE(mapping.WithPages().empty());
+  EXPECT_EQ(mapping.PageBytes(), Bytes{0});
+  // Whoever writes, and whether mapped here or not.
+  constexpr Bytes kPage = 4096;
+  for (const Bytes at : {Bytes{0}, 300 * kGiB + 5, kSize - 1}) {
+    ASSERT_EQ(pwrite(file.get(), "x", 1, static_cast<off_t>(at)), 1);
+  }
+  EXPECT_EQ(mapping.WithPages(),
+            (std::vector<memory::Extent>{
+                {0, kPage}, {300 * kGiB, 300 * kGiB + kPage}, {kSize - kPage, kSize}}));
+  EXPECT_EQ(mapping.PageBytes(), 3 * kPage);
+  EXPECT_FALSE(mapping.Holds(0, 1));
+}
+
+TEST(AddressWindow, ForHugePagesBeginsAtOne) {
+  const auto window = *AddressWindow::ReserveForHugePages(kSize);
+  EXPECT_EQ(reinterpret_cast<std::uint64_t>(window->data()) % (2 * kMiB), 0u);
+  const SharedMapping mapping = *SharedMapping::InParts(NewFile(kSize), *window, {0, kSize}, kUnit);
+  ASSERT_TRUE(mapping.Ensure({kSize - 1, kSize}).ok());
+  mapping.data()[kSize - 1] = 1;
+}
+
 TEST(AddressWindow, TakesNobodysAddresses) {
   const auto window = *AddressWindow::Reserve(kGiB);
   const auto address = reinterpret_cast<std::uint64_t>(window->data());

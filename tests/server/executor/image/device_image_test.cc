@@ -4,6 +4,9 @@
 
 #include <cstring>
 #include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "server/executor/image/mapped_backing.h"
 #include "tests/server/executor/gpu/fake_cuda.h"
@@ -24,10 +27,12 @@ class DeviceImageTest : public testing::Test {
     pool_->Return(*pool_->Take(8));  // waits until the pool is full
     ImageFiles files = NewImageFiles(kRange);
     host_ = files.image.data();
-    states_.emplace(StatesIn(files.block_states));
+    states_.emplace(StatesOf(files));
+    bytes_.emplace(files);
+    records_ = RecordsOf(files);
     image_ = std::make_unique<DeviceImage>(*device_,
                                            *MappedBacking::Open(*device_, *pool_, kBase, kRange),
-                                           hasher_, kBase, kRange, std::move(files));
+                                           hasher_, kBase, kRange, std::move(files), options_);
     stream_ = *device_->CreateStream();
   }
 
@@ -38,12 +43,20 @@ class DeviceImageTest : public testing::Test {
     return set;
   }
 
+  // As torpord does with memory that is freed.
+  void Untouch(memory::Extent extent) {
+    memory::ResetBlocks(records_, extent, wire::kImageBlockBytes);
+  }
+
+  SwapOptions options_;
   FakeCuda cuda_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<PhysicalPool> pool_;
   HostBlockHasher hasher_;
   std::unique_ptr<DeviceImage> image_;
-  std::uint8_t* host_ = nullptr;
+  std::uint8_t* host_ = nullptr;    // own places of the blocks
+  std::optional<HostBytes> bytes_;  // of the blocks, wherever they are
+  std::span<memory::BlockRecord> records_;
   std::optional<memory::BlockStates> states_;
   CUstream stream_ = nullptr;
 };
@@ -55,7 +68,7 @@ TEST_F(DeviceImageTest, SwapsInAndOutWhatTheGpuChanged) {
   gpu(100)[0] = 9;
   image_->MarkDirty();
   EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 2000u);
-  EXPECT_EQ(host_[100], 9);
+  EXPECT_EQ((*bytes_)[100], 9);
   EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 0u) << "in step: nothing to copy";
   ASSERT_TRUE(image_->Drop().ok());
   EXPECT_EQ(cuda_.mapped_chunks(), 0u);
@@ -74,8 +87,8 @@ TEST_F(DeviceImageTest, OnlyBlocksThatTheGpuChangedAreWrittenBack) {
   gpu(4 * kBlock - 101)[0] = 2;
   image_->MarkDirty();
   EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 2 * kBlock - 100);
-  EXPECT_EQ(host_[kBlock], 1);
-  EXPECT_EQ(host_[4 * kBlock - 101], 2);
+  EXPECT_EQ((*bytes_)[kBlock], 1);
+  EXPECT_EQ((*bytes_)[4 * kBlock - 101], 2);
   EXPECT_EQ(states_->origin(0), memory::BlockOrigin::kUploaded);
   EXPECT_EQ(states_->origin(1), memory::BlockOrigin::kChanged);
 }
@@ -94,8 +107,8 @@ class OlderCopyTest : public DeviceImageTest {
   }
   // Of one byte in each half of the image's last but one block.
   void WriteBackElsewhere(std::uint8_t value) {
-    states_->NoteChanged(2);
-    host_[2 * kBlock] = host_[3 * kBlock - 1] = value;
+    states_->NoteOverwritten(2);
+    (*bytes_)[2 * kBlock] = (*bytes_)[3 * kBlock - 1] = value;
     states_->SetInStep(2, std::uint64_t{0x1000} * value);
   }
 };
@@ -114,7 +127,7 @@ TEST_F(OlderCopyTest, OnlyWhatHasChangedComesAnew) {
 
 TEST_F(OlderCopyTest, AnUploadElsewhereComesAnewWhileItsHashIsUnknown) {
   states_->NoteUpload({kBlock + 5, kBlock + 6});
-  host_[kBlock + 5] = 8;
+  (*bytes_)[kBlock + 5] = 8;
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(image_->ForgetStale().ok());
     EXPECT_EQ(image_->SwapIn(InOrder({{0, 4 * kBlock}}))->total(), kBlock);
@@ -134,14 +147,14 @@ TEST_F(OlderCopyTest, ChangesMadeHereAndWrittenBackAreNoneToCome) {
 
 TEST_F(OlderCopyTest, WhatWasAllocatedElsewhereComesToo) {
   states_->NoteUpload({4 * kBlock, 5 * kBlock});
-  host_[4 * kBlock] = 6;
+  (*bytes_)[4 * kBlock] = 6;
   ASSERT_TRUE(image_->ForgetStale().ok());
   EXPECT_EQ(image_->SwapIn(InOrder({{0, 4 * kBlock}, {4 * kBlock, 5 * kBlock}}))->total(), kBlock);
   EXPECT_EQ(gpu(4 * kBlock)[0], 6);
 }
 
 TEST_F(OlderCopyTest, BlocksThatAreZerosAgainAreCleared) {
-  states_->Reset({2 * kBlock, 3 * kBlock});
+  Untouch({2 * kBlock, 3 * kBlock});
   ASSERT_TRUE(image_->ForgetStale().ok());
   EXPECT_EQ(image_->SwapIn(InOrder({{0, 4 * kBlock}}))->total(), 0u);
   EXPECT_EQ(gpu(2 * kBlock)[0], 0);
@@ -168,7 +181,7 @@ TEST_F(DeviceImageTest, WhatChangesAfterAPartIsFoundByTheNext) {
   image_->MarkDirty();
   EXPECT_FALSE(image_->is_partly_saved());
   EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 3 * kBlock);
-  EXPECT_EQ(host_[kBlock], 9);
+  EXPECT_EQ((*bytes_)[kBlock], 9);
   EXPECT_FALSE(image_->dirty());
 }
 
@@ -183,7 +196,7 @@ TEST_F(DeviceImageTest, WhatIsKnownOfTheImageIsKnownOnTheNextGpuToo) {
 }
 
 TEST_F(DeviceImageTest, MemoryThatNobodyWroteIsNeitherCopiedInNorOut) {
-  states_->Reset({0, kRange});
+  Untouch({0, kRange});
   ASSERT_TRUE(image_->Grow({0, FakeCuda::kChunk}, stream_).ok());
   gpu(0)[5] = 1;
   EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), wire::kImageBlockBytes);
@@ -202,7 +215,7 @@ TEST_F(DeviceImageTest, WhatAnAllocationFindsInAChunkIsNoHashsBusiness) {
   ASSERT_TRUE(image_->Grow({512, 2048}, stream_).ok());
   gpu(1000)[0] = 9;
   ASSERT_EQ(image_->WriteBack(stream_)->bytes.total(), 2048u);
-  EXPECT_EQ(host_[1000], 9);
+  EXPECT_EQ((*bytes_)[1000], 9);
 }
 
 TEST_F(DeviceImageTest, ASecondSwapInCopiesNothing) {
@@ -268,8 +281,101 @@ TEST_F(DeviceImageTest, PagesThatLeaveTheFileAreNotKept) {
   ASSERT_TRUE(image_->SaveRange(kBase + 2 * kChunk, 64, stream_).ok());
   EXPECT_TRUE(cuda_.IsRegistered(host_ + 2 * kChunk));
   EXPECT_FALSE(cuda_.IsRegistered(host_ + kChunk)) << "nothing there is live";
-  EXPECT_EQ(host_[2 * kChunk + 5], 5);
+  EXPECT_EQ((*bytes_)[2 * kChunk + 5], 5);
   EXPECT_FALSE(image_->ReleaseHost({0, kRange + 1}).ok());
+}
+
+// Of an image of 80 MiB, of which nothing is written yet.
+class PinnedAheadTest : public DeviceImageTest {
+ protected:
+  static constexpr Bytes kUnit = 2 * kMiB;
+  static constexpr Bytes kSlot = PinnedMemory::kSlotBytes;
+  static constexpr Bytes kImage = 80 * kMiB;
+
+  void SetUp() override {
+    DeviceImageTest::SetUp();
+    OpenImage({});
+  }
+  void OpenImage(const SwapOptions& options) {
+    image_.reset();
+    ImageFiles files = NewUnwrittenFiles(kImage);
+    host_ = files.image.data();
+    states_.emplace(StatesOf(files));
+    bytes_.emplace(files);
+    records_ = RecordsOf(files);
+    image_ = std::make_unique<DeviceImage>(*device_,
+                                           *MappedBacking::Open(*device_, *pool_, kBase, kImage),
+                                           hasher_, kBase, kImage, std::move(files), options);
+  }
+  int PinAll() {
+    int pieces = 0;
+    while (*image_->PinNext()) ++pieces;
+    return pieces;
+  }
+};
+
+TEST_F(PinnedAheadTest, OnlyWhatIsWrittenIsPinned) {
+  EXPECT_EQ(PinAll(), 0);
+  // The states tell of uploads by every executor.
+  states_->NoteUpload({10 * kMiB + 5, 12 * kMiB});
+  states_->NoteUpload({70 * kMiB, 70 * kMiB + 1});
+  EXPECT_EQ(PinAll(), 2);
+  EXPECT_EQ(cuda_.registered_pieces(), 2u);
+  EXPECT_TRUE(cuda_.IsRegistered(host_ + 10 * kMiB));
+  EXPECT_TRUE(cuda_.IsRegistered(host_ + 12 * kMiB - 1));
+  EXPECT_FALSE(cuda_.IsRegistered(host_ + 12 * kMiB));
+  EXPECT_FALSE(cuda_.IsRegistered(host_ + 10 * kMiB - 1));
+  EXPECT_TRUE(cuda_.IsRegistered(host_ + 70 * kMiB));
+  EXPECT_FALSE(cuda_.IsRegistered(host_ + 72 * kMiB));
+  states_->NoteUpload({20 * kMiB, 21 * kMiB});
+  EXPECT_EQ(PinAll(), 1);
+}
+
+TEST_F(PinnedAheadTest, AStepPinsAPieceOfASlot) {
+  states_->NoteUpload({0, kImage});
+  EXPECT_TRUE(*image_->PinNext());
+  EXPECT_TRUE(cuda_.IsRegistered(host_ + kSlot - 1));
+  EXPECT_FALSE(cuda_.IsRegistered(host_ + kSlot));
+  EXPECT_EQ(PinAll(), 1);
+  EXPECT_TRUE(cuda_.IsRegistered(host_ + kImage - 1));
+}
+
+TEST_F(PinnedAheadTest, ASwapInFindsItsPagesPinned) {
+  states_->NoteUpload({0, 3 * kUnit});
+  EXPECT_EQ(PinAll(), 1);
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 3 * kUnit}})).ok());
+  EXPECT_EQ(cuda_.registered_pieces(), 1u);
+  image_->MarkDirty();
+  gpu(kUnit)[5] = 5;
+  ASSERT_TRUE(image_->WriteBack(stream_).ok());
+  EXPECT_EQ((*bytes_)[kUnit + 5], 5);
+}
+
+TEST_F(PinnedAheadTest, FreeingAffectsThePieceConcernedWhichIsPinnedAgain) {
+  states_->NoteUpload({0, kImage});
+  PinAll();
+  Untouch({kUnit, 2 * kUnit});
+  ASSERT_TRUE(image_->ReleaseHost({kUnit, 2 * kUnit}).ok());
+  EXPECT_FALSE(cuda_.IsRegistered(host_));
+  EXPECT_TRUE(cuda_.IsRegistered(host_ + kSlot)) << "another piece";
+  EXPECT_EQ(PinAll(), 2);
+  EXPECT_TRUE(cuda_.IsRegistered(host_));
+  EXPECT_FALSE(cuda_.IsRegistered(host_ + kUnit)) << "it is free";
+  EXPECT_TRUE(cuda_.IsRegistered(host_ + 2 * kUnit));
+}
+
+TEST_F(PinnedAheadTest, UploadsPinNothingOnTheirWay) {
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, kUnit}})).ok());
+  const std::vector<std::uint8_t> bytes(100, 7);
+  ASSERT_TRUE(image_->SaveBytes(kBase, bytes).ok());
+  EXPECT_EQ(cuda_.registered_pieces(), 0u);
+  EXPECT_EQ(PinAll(), 1);
+}
+
+TEST_F(PinnedAheadTest, NothingIsPinnedIfImagesAreNot) {
+  OpenImage({.pinned = false});
+  states_->NoteUpload({0, kImage});
+  EXPECT_EQ(PinAll(), 0);
 }
 
 TEST_F(DeviceImageTest, RefusesExtentsOutsideItsRange) {
@@ -284,8 +390,95 @@ TEST_F(DeviceImageTest, UploadsSurviveWithoutWriteBack) {
   ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4096}})).ok());
   std::memset(gpu(128), 3, 64);
   ASSERT_TRUE(image_->SaveRange(kBase + 128, 64, stream_).ok());
-  EXPECT_EQ(host_[128], 3);
+  EXPECT_EQ((*bytes_)[128], 3);
   EXPECT_FALSE(image_->dirty());
+}
+
+class CheckpointTest : public DeviceImageTest {
+ protected:
+  static constexpr Bytes kBlock = wire::kImageBlockBytes;
+
+  void SetUp() override {
+    options_.keeps_checkpoints = true;
+    DeviceImageTest::SetUp();
+    std::memset(host_, 7, 4 * kBlock);
+    ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kBlock}})).ok());
+    image_->MarkDirty();
+    ASSERT_TRUE(image_->WriteBack(stream_, DeviceImage::kAll, 10).ok());
+  }
+  void Change(Bytes block, std::uint8_t value) {
+    gpu(block * kBlock)[0] = value;
+    image_->MarkDirty();
+  }
+};
+
+TEST_F(CheckpointTest, ContainsTheCommandsUpToTheWriteBacks) {
+  EXPECT_EQ(states_->committed_command(), 10u);
+  Change(1, 8);
+  ASSERT_TRUE(image_->WriteBack(stream_, DeviceImage::kAll, 25).ok());
+  EXPECT_EQ(states_->committed_command(), 25u);
+  EXPECT_EQ((*bytes_)[kBlock], 8);
+  EXPECT_EQ(host_[kBlock], 7) << "the last checkpoint's byte was left alone";
+}
+
+TEST_F(CheckpointTest, IsWholeWhereverTheWriterDies) {
+  Change(0, 8);
+  Change(3, 9);
+  ASSERT_TRUE(image_->WriteBack(stream_, 2 * kBlock, 25).ok());
+  ASSERT_TRUE(image_->is_partly_saved());
+  EXPECT_EQ((*bytes_)[0], 8);
+  // The successor knows nothing of this GPU's changes.
+  image_->ForgetChanges();
+  ASSERT_TRUE(image_->Drop().ok());
+  ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kBlock}})).ok());
+  EXPECT_EQ(states_->committed_command(), 10u);
+  EXPECT_EQ(gpu(0)[0], 7);
+  EXPECT_EQ(gpu(3 * kBlock)[0], 7);
+}
+
+TEST_F(CheckpointTest, BlocksChangeBetweenTwoHomes) {
+  for (std::uint8_t value = 1; value < 50; ++value) {
+    Change(1, value);
+    Change(2, value);
+    EXPECT_EQ(image_->WriteBack(stream_)->bytes.total(), 2 * kBlock);
+    ASSERT_TRUE(image_->Drop().ok());
+    ASSERT_TRUE(image_->SwapIn(InOrder({{0, 4 * kBlock}})).ok());
+    EXPECT_EQ(gpu(kBlock)[0], value);
+    EXPECT_EQ(gpu(2 * kBlock)[0], value);
+    EXPECT_EQ(gpu(2 * kBlock)[1], 7);
+    EXPECT_LE(states_->home(2), memory::AnnexHome(1)) << "the annex is no larger than needed";
+  }
+}
+
+TEST_F(CheckpointTest, ABlocksNewHomeHoldsNothingOfItsFormerUsers) {
+  const memory::SwapAllocation rest{{2 * kBlock, 2 * kBlock + 100}};
+  const memory::SwapAllocation behind{{2 * kBlock + 512, 2 * kBlock + 1024}};
+  ASSERT_TRUE(image_->Drop().ok());
+  std::memset(host_ + 2 * kBlock, 0, kBlock);  // as torpord does with freed memory
+  ASSERT_TRUE(image_->SwapIn({{{0, 2 * kBlock}}, rest}).ok());
+  for (const std::uint8_t value : {std::uint8_t{3}, std::uint8_t{4}}) {  // to the annex, and back
+    Change(0, value);
+    ASSERT_TRUE(image_->WriteBack(stream_).ok());
+  }
+  for (const std::uint8_t value : {std::uint8_t{5}, std::uint8_t{6}}) {
+    Change(2, value);
+    ASSERT_TRUE(image_->WriteBack(stream_).ok());
+  }
+  ASSERT_EQ(states_->home(2), memory::AnnexHome(0)) << "where block 0 was";
+  ASSERT_TRUE(image_->Drop().ok());
+  ASSERT_TRUE(image_->SwapIn({{{0, 2 * kBlock}}, rest, behind}).ok());
+  EXPECT_EQ(gpu(2 * kBlock)[0], 6);
+  EXPECT_EQ(gpu(2 * kBlock)[512], 0);
+}
+
+TEST_F(CheckpointTest, UploadsReachABlockInTheAnnex) {
+  Change(1, 8);
+  ASSERT_TRUE(image_->WriteBack(stream_).ok());
+  const std::vector<std::uint8_t> bytes(2 * kBlock, 5);
+  ASSERT_TRUE(image_->SaveBytes(kBase + kBlock / 2, bytes).ok());
+  EXPECT_EQ((*bytes_)[kBlock - 1], 5);
+  EXPECT_EQ((*bytes_)[kBlock], 5);
+  EXPECT_EQ((*bytes_)[2 * kBlock + kBlock / 2], 7);
 }
 
 }  // namespace

@@ -23,21 +23,69 @@ inline SharedMapping NewFile(Bytes bytes) {
 }
 
 inline constexpr Bytes StateBytes(Bytes image_bytes) {
-  return memory::BlockStates::StatesOf({0, image_bytes}, wire::kImageBlockBytes).end;
+  return memory::LayoutOfBlockStates(image_bytes, wire::kImageBlockBytes).total;
 }
 
-inline memory::BlockStates StatesIn(const SharedMapping& file) {
-  return {{reinterpret_cast<std::uint64_t*>(file.data()),
-           file.bytes() / memory::BlockStates::kBytesPerBlock},
+inline memory::BlockStates StatesIn(std::uint8_t* records, std::uint8_t* checkpoint,
+                                    Bytes image_bytes) {
+  return {{reinterpret_cast<memory::BlockRecord*>(records),
+           memory::LayoutOfBlockStates(image_bytes, wire::kImageBlockBytes).records /
+               sizeof(memory::BlockRecord)},
+          *reinterpret_cast<memory::CheckpointRecord*>(checkpoint),
           wire::kImageBlockBytes};
+}
+
+// Of a file of block states that is mapped whole.
+inline memory::BlockStates StatesIn(const SharedMapping& file, Bytes image_bytes) {
+  const Bytes checkpoint =
+      memory::LayoutOfBlockStates(image_bytes, wire::kImageBlockBytes).checkpoint;
+  return StatesIn(file.data(), file.data() + checkpoint, image_bytes);
+}
+
+inline memory::BlockStates StatesOf(const ImageFiles& files) {
+  return StatesIn(files.blocks.records.data(), files.blocks.checkpoint.data(), files.image.bytes());
+}
+
+inline std::span<memory::BlockRecord> RecordsOf(const ImageFiles& files) {
+  return {reinterpret_cast<memory::BlockRecord*>(files.blocks.records.data()),
+          files.blocks.records.bytes() / sizeof(memory::BlockRecord)};
+}
+
+inline ImageFiles NewUnwrittenFiles(Bytes bytes) {
+  const memory::BlockStatesLayout layout =
+      memory::LayoutOfBlockStates(bytes, wire::kImageBlockBytes);
+  return {NewFile(bytes),
+          NewFile(bytes),
+          {NewFile(layout.records), NewFile(memory::kCheckpointPageBytes)}};
 }
 
 // Of an image that counts as uploaded, so that a test may write to it.
 inline ImageFiles NewImageFiles(Bytes bytes) {
-  ImageFiles files{NewFile(bytes), NewFile(StateBytes(bytes))};
-  StatesIn(files.block_states).NoteUpload({0, bytes});
+  ImageFiles files = NewUnwrittenFiles(bytes);
+  StatesOf(files).NoteUpload({0, bytes});
   return files;
 }
+
+// The bytes of an image in host memory, wherever their homes are.
+class HostBytes {
+ public:
+  // Valid as long as the mappings of `files`.
+  explicit HostBytes(const ImageFiles& files)
+      : own_(files.image.data()), annex_(files.annex.data()), states_(StatesOf(files)) {}
+
+  std::uint8_t& operator[](Bytes offset) const {
+    const std::size_t block = offset / wire::kImageBlockBytes;
+    const memory::BlockHome home = states_.home(block);
+    std::uint8_t* const file = home == memory::kOwnPlace ? own_ : annex_;
+    return file[memory::PlaceOfHome(block, home) * wire::kImageBlockBytes +
+                offset % wire::kImageBlockBytes];
+  }
+
+ private:
+  std::uint8_t* own_;
+  std::uint8_t* annex_;
+  memory::BlockStates states_;
+};
 
 // FNV-1a over the words.
 class HostBlockHasher final : public BlockHasher {

@@ -46,6 +46,7 @@ TEST_F(DriverGraphsTest, AGraphThatComesAgainIsOneLaunch) {
   EXPECT_EQ(s_.cuda.launches().back(), 4U);
   EXPECT_TRUE(s_.memory->image().dirty());
   Run(BatchBuilder().Add(wire::GraphDestroy{kLoopGraph}));
+  s_.device->discarded().DestroyAll();
   EXPECT_EQ(s_.cuda.live_graph_execs(), 0U);
 }
 
@@ -81,6 +82,7 @@ TEST_F(DriverGraphsTest, AChangedNodeIsLaunchedAsItIs) {
   Launch(1);
   EXPECT_EQ(launched(), 2U);
   EXPECT_EQ(s_.cuda.launches().back(), 5U);
+  s_.device->discarded().DestroyAll();
   EXPECT_EQ(s_.cuda.live_graph_execs(), 1U);
 }
 

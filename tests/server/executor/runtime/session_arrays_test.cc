@@ -11,6 +11,7 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 constexpr std::uint64_t kArray = 11;
 constexpr Bytes kWidth = 8;
@@ -257,6 +258,44 @@ TEST_F(SessionArraysTest, AnObjectOfASmallValueKeepsItAndNoParameterIsChanged) {
   const std::uint64_t number = 3;
   EXPECT_EQ(ErrorOf(Launch(number)), cudaSuccess);
   EXPECT_EQ(s_.cuda.launches().back(), 3U);
+}
+
+TEST_F(SessionArraysTest, TheValueOfADiscardedObjectIsToBeHad) {
+  s_.cuda.NumberImageObjectsFrom(1);
+  s_.cuda.ReuseImageObjects();
+  ASSERT_EQ(ErrorOf(Create()), cudaSuccess);
+  ASSERT_EQ(ErrorOf(wire::SurfaceCreate{31, kArray, 0}), cudaSuccess);
+  ASSERT_TRUE(s_.session->ResetObjects().ok());
+  EXPECT_THAT(s_.cuda.image_objects(), ElementsAre(1)) << "until the executor is idle";
+  ASSERT_EQ(ErrorOf(Create()), cudaSuccess);
+  ASSERT_EQ(ErrorOf(wire::SurfaceCreate{32, kArray, 0}), cudaSuccess);
+  EXPECT_EQ(ErrorOf(wire::ImageObjectPublish{32, 1}), cudaSuccess);
+  EXPECT_THAT(s_.cuda.image_objects(), ElementsAre(1));
+}
+
+// Whatever the session leaves may be slow to destroy, and others may hold leases.
+TEST_F(SessionArraysTest, AnEndedStreamsObjectsStayUntilTheExecutorIsIdle) {
+  ASSERT_EQ(ErrorOf(Create()), cudaSuccess);
+  ASSERT_EQ(ErrorOf(wire::SurfaceCreate{31, kArray, 0}), cudaSuccess);
+  ASSERT_TRUE(s_.Run(BatchBuilder()
+                         .Add(wire::StreamCreate{10, 0, 0})
+                         .Add(wire::EventCreate{5, 0})
+                         .Frame(kLease))
+                  .ok());
+  const std::size_t streams = s_.cuda.live_streams();
+  const std::size_t events = s_.cuda.live_events();
+  ASSERT_TRUE(s_.session->ResetObjects().ok());
+  EXPECT_EQ(s_.cuda.live_arrays(), 1U);
+  EXPECT_THAT(s_.cuda.image_objects(), SizeIs(1));
+  EXPECT_GE(s_.cuda.live_streams(), streams);
+  EXPECT_GE(s_.cuda.live_events(), events);
+  const std::atomic<bool> is_wanted = false;
+  while (*s_.device->discarded().Step(nullptr, is_wanted)) {
+  }
+  EXPECT_EQ(s_.cuda.live_arrays(), 0U);
+  EXPECT_THAT(s_.cuda.image_objects(), IsEmpty());
+  EXPECT_LT(s_.cuda.live_streams(), streams);
+  EXPECT_LT(s_.cuda.live_events(), events);
 }
 
 }  // namespace

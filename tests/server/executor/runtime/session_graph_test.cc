@@ -229,6 +229,7 @@ TEST_F(GraphTest, AnEarlierStreamsGraphsLeaveNothing) {
           .Add(wire::GraphLaunch{kGraph, 10}));
   EXPECT_GT(s_.cuda.live_events(), events_before_);
   ASSERT_TRUE(s_.session->ResetObjects().ok());
+  s_.device->discarded().DestroyAll();
   EXPECT_EQ(s_.cuda.live_events(), events_before_);
   EXPECT_EQ(s_.cuda.live_streams(), streams_before_);
 }

@@ -44,6 +44,7 @@ TEST_F(StreamCallsTest, AStreamWaitsForAnEventOfAnother) {
 
 TEST_F(StreamCallsTest, WaitingCallsSayHowTheDriverFailed) {
   ASSERT_TRUE(calls_.StreamCreate({10, cudaStreamNonBlocking, 0}).ok());
+  ASSERT_TRUE(calls_.StreamMark({10, 1, 7}).ok());
   s_.cuda.Break(CUDA_ERROR_ILLEGAL_ADDRESS);
   wire::DeviceSynchronizeResult nothing;
   EXPECT_EQ(calls_.DeviceSynchronize({}, nothing).code, cudaErrorIllegalAddress);

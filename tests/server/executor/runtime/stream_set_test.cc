@@ -93,6 +93,32 @@ TEST_F(StreamSetTest, WorkOfADestroyedStreamIsWaitedFor) {
   EXPECT_EQ(streams_->SynchronizeUntil(TimePoint{}), CUDA_SUCCESS);
 }
 
+// PyTorch makes 32 streams a priority and uses few.
+TEST_F(StreamSetTest, OnlyStreamsWithWorkAreAskedAbout) {
+  static int asked = 0;
+  static CudaDriver fake;
+  fake = cuda_.driver();
+  CudaDriver counting = fake;
+  counting.StreamSynchronize = [](CUstream stream) {
+    return ++asked, fake.StreamSynchronize(stream);
+  };
+  counting.StreamQuery = [](CUstream stream) { return ++asked, fake.StreamQuery(stream); };
+  const std::unique_ptr<Device> device = *Device::Open(counting, 0);
+  StreamSet streams(*device);
+  for (std::uint64_t id = 10; id < 74; ++id) ASSERT_EQ(streams.Create(id, 0, 0), CUDA_SUCCESS);
+  CUstream handle = nullptr;
+  ASSERT_EQ(streams.Use(20, handle), CUDA_SUCCESS);
+  ASSERT_EQ(streams.Use(30, handle), CUDA_SUCCESS);
+  EXPECT_EQ(streams.SynchronizeUntil(TimePoint::max()), CUDA_SUCCESS);
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(streams.Synchronize(), CUDA_SUCCESS);
+  EXPECT_LE(asked, 2 + 2 * 2);
+  asked = 0;
+  EXPECT_EQ(streams.SynchronizeUntil(TimePoint::max()), CUDA_SUCCESS);
+  EXPECT_EQ(streams.Synchronize(), CUDA_SUCCESS);
+  EXPECT_EQ(asked, 0) << "a lease that ends after the client's own drain";
+}
+
 TEST_F(StreamSetTest, UnknownAndTakenIdsAreRefused) {
   CUstream handle = nullptr;
   EXPECT_EQ(streams_->Use(10, handle), CUDA_ERROR_INVALID_HANDLE);

@@ -59,7 +59,8 @@ class ConsolidationTest : public testing::Test {
     EXPECT_EQ(arena_->fragmented_bytes(), 2 * kChunk);
     return moving;
   }
-  Bytes Step() { return *Consolidate(registry_, *arena_, is_wanted_, stream_); }
+  // Whether a step has moved anything.
+  bool Step() { return *Consolidation(registry_, *arena_).Step(stream_, is_wanted_); }
   bool Holds(std::size_t index, std::uint64_t number, Bytes chunks) {
     const auto* const bytes =
         reinterpret_cast<const std::uint8_t*>(memory(index).Resolve(base(number), chunks * kChunk));
@@ -87,14 +88,14 @@ class ConsolidationTest : public testing::Test {
 TEST_F(ConsolidationTest, FreeMemoryComesTogetherAndBytesStayRight) {
   OpenBetweenHoles();
   const CUdeviceptr before = memory(2).Resolve(base(3), 1);
-  EXPECT_EQ(Step(), 2 * kChunk);
+  EXPECT_TRUE(Step());
   EXPECT_NE(memory(2).Resolve(base(3), 1), before);
   memory(2).RefreshAddresses();
   EXPECT_EQ(memory(2).Translate(base(3) + 5), memory(2).Resolve(base(3), 1) + 5);
   EXPECT_TRUE(Holds(2, 3, 2));
   EXPECT_TRUE(Holds(0, 1, 2));
   EXPECT_EQ(arena_->fragmented_bytes(), 0u);
-  EXPECT_EQ(Step(), 0u) << "there is nothing to gain any more";
+  EXPECT_FALSE(Step()) << "there is nothing to gain any more";
   const ArenaMemory::Place place = *arena_->Take({9}, 4 * kChunk);
   EXPECT_EQ(place.pieces.size(), 1u);
   ASSERT_TRUE(arena_->Give(place).ok());
@@ -102,7 +103,7 @@ TEST_F(ConsolidationTest, FreeMemoryComesTogetherAndBytesStayRight) {
 
 TEST_F(ConsolidationTest, WhatWasMovedIsWrittenBackFromWhereItIs) {
   Session& moved = OpenBetweenHoles();
-  ASSERT_EQ(Step(), 2 * kChunk);
+  ASSERT_TRUE(Step());
   *reinterpret_cast<std::uint8_t*>(memory(2).Resolve(base(3), 1)) = 77;
   memory(2).image().MarkDirty();
   MemoryFindings findings;
@@ -115,19 +116,19 @@ TEST_F(ConsolidationTest, WhatWasMovedIsWrittenBackFromWhereItIs) {
 TEST_F(ConsolidationTest, WhoIsWantedMovesNothingMore) {
   OpenBetweenHoles();
   is_wanted_ = true;
-  EXPECT_EQ(Step(), 0u);
+  EXPECT_FALSE(Step());
   EXPECT_EQ(arena_->use().moving, 0u);
 }
 
 TEST_F(ConsolidationTest, ASwapInBetweenTwoStepsFindsAllInOrder) {
   OpenBetweenHoles();
-  EXPECT_EQ(Step(), 2 * kChunk);
+  EXPECT_TRUE(Step());
   Session& returning = **registry_.Find({2});
   ASSERT_TRUE(returning.SwapIn(InOrder({{0, 2 * kChunk}}), /*is_whole=*/true).ok());
   MemoryFindings findings;
   ASSERT_TRUE((*registry_.Find({1}))->SwapOut({.drop = true}, stream_, findings).ok());
   EXPECT_EQ(arena_->fragmented_bytes(), 2 * kChunk);
-  EXPECT_EQ(Step(), 2 * kChunk);
+  EXPECT_TRUE(Step());
   EXPECT_TRUE(Holds(1, 2, 2));
   EXPECT_TRUE(Holds(2, 3, 2));
   EXPECT_EQ(arena_->fragmented_bytes(), 0u);
@@ -137,37 +138,37 @@ TEST_F(ConsolidationTest, ASwapInBetweenTwoStepsFindsAllInOrder) {
 TEST_F(ConsolidationTest, ACopyThatFailsLeavesTheBlockWhereItWas) {
   OpenBetweenHoles();
   cuda_.RefuseDeviceCopies(true);
-  EXPECT_FALSE(Consolidate(registry_, *arena_, is_wanted_, stream_).ok());
+  EXPECT_FALSE(Consolidation(registry_, *arena_).Step(stream_, is_wanted_).ok());
   EXPECT_EQ(arena_->use().moving, 0u);
   EXPECT_TRUE(Holds(2, 3, 2));
   cuda_.RefuseDeviceCopies(false);
-  EXPECT_EQ(Step(), 2 * kChunk);
+  EXPECT_TRUE(Step());
 }
 
 TEST_F(ConsolidationTest, WhoHasALeaseStays) {
   Session& session = OpenBetweenHoles();
   ASSERT_TRUE(session.BeginLease({5}).ok());
-  EXPECT_EQ(Step(), 0u);
+  EXPECT_FALSE(Step());
   ASSERT_TRUE(session.EndLease({5}, SteadyClock().Now() + std::chrono::seconds(9)).ok());
-  EXPECT_EQ(Step(), 2 * kChunk);
+  EXPECT_TRUE(Step());
 }
 
 TEST_F(ConsolidationTest, WhatNobodyHasLookedThroughSinceItChangedStays) {
   Session& session = OpenBetweenHoles();
   memory(2).image().MarkDirty();
-  EXPECT_EQ(Step(), 0u);
+  EXPECT_FALSE(Step());
   MemoryFindings findings;
   ASSERT_TRUE(session.SwapOut({}, stream_, findings).ok());
-  EXPECT_EQ(Step(), 2 * kChunk);
+  EXPECT_TRUE(Step());
 }
 
 TEST_F(ConsolidationTest, AnUploadThatNobodyHasLookedAtKeepsItsImageInPlace) {
   Session& session = OpenBetweenHoles();
   memory(2).image().NoteUnseenUpload(base(3), 8);
-  EXPECT_EQ(Step(), 0u);
+  EXPECT_FALSE(Step());
   MemoryFindings findings;
   ASSERT_TRUE(session.SwapOut({}, stream_, findings).ok());
-  EXPECT_EQ(Step(), 2 * kChunk);
+  EXPECT_TRUE(Step());
 }
 
 TEST_F(ConsolidationTest, MemoryThatHoldsAddressesStays) {
@@ -177,7 +178,7 @@ TEST_F(ConsolidationTest, MemoryThatHoldsAddressesStays) {
   memory(2).image().MarkDirty();
   MemoryFindings findings;
   ASSERT_TRUE(session.SwapOut({}, stream_, findings).ok());
-  EXPECT_EQ(Step(), 0u);
+  EXPECT_FALSE(Step());
 }
 
 TEST_F(ConsolidationTest, MemoryThatIsSaidToHoldAddressesStaysUntilItIsSaidNotTo) {
@@ -193,7 +194,7 @@ TEST_F(ConsolidationTest, MemoryThatIsSaidToHoldAddressesStaysUntilItIsSaidNotTo
 
 TEST_F(ConsolidationTest, SessionsOfOneFunctionMayHaveEachOthersAddresses) {
   OpenBetweenHoles("function-1");
-  EXPECT_EQ(Step(), 0u);
+  EXPECT_FALSE(Step());
 }
 
 TEST_F(ConsolidationTest, WhatIsPiecedTogetherStays) {
@@ -202,7 +203,7 @@ TEST_F(ConsolidationTest, WhatIsPiecedTogetherStays) {
   EXPECT_EQ(arena_->use().used, 8 * kChunk);
   MemoryFindings findings;
   ASSERT_TRUE((*registry_.Find({1}))->SwapOut({.drop = true}, stream_, findings).ok());
-  while (Step() > 0) continue;
+  while (Step()) continue;
   EXPECT_TRUE(Holds(2, 3, 2));
   EXPECT_TRUE(Holds(3, 4, 4));
 }

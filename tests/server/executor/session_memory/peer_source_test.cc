@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -48,7 +49,7 @@ class PeerSourceTest : public PeerFixture {
  protected:
   PeerSourceTest() : PeerFixture(16, FilesOf(kOnOwner)), pools_(*PeerPools::Start(*device_)) {
     ImageFiles files = FilesOf(kOnHost);
-    states_.emplace(StatesIn(files.block_states));
+    records_ = RecordsOf(files);
     MakePeer(std::move(files));
     EXPECT_TRUE(owner().SwapIn(InOrder({kWhole})).ok());
     owner().BecomeSource();
@@ -79,7 +80,7 @@ class PeerSourceTest : public PeerFixture {
 
   static constexpr memory::Extent kWhole = {kChunk / 2, 8 * kChunk};
 
-  std::optional<memory::BlockStates> states_;
+  std::span<memory::BlockRecord> records_;  // of the peer's image
   std::unique_ptr<PeerPools> pools_;
   std::vector<std::size_t> asked_;
 };
@@ -213,7 +214,7 @@ TEST_F(PeerSourceTest, AnOwnerWithoutAChunkGivesTheGroupsBefore) {
 }
 
 TEST_F(PeerSourceTest, WhatNobodyHasWrittenIsClearedWithoutAskingForIt) {
-  states_->Reset({2 * kChunk, 8 * kChunk});
+  memory::ResetBlocks(records_, {2 * kChunk, 8 * kChunk}, wire::kImageBlockBytes);
   EXPECT_EQ(SwapInOf(2)->from_peer.total(), 2 * kChunk - kWhole.begin);
   EXPECT_THAT(asked_, ElementsAre(1, 1));
   EXPECT_EQ(At(2 * kChunk), 0);

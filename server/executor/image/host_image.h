@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/units.h"
+#include "memory/block_states.h"
+#include "memory/extent_set.h"
+#include "server/executor/gpu/device.h"
+#include "server/executor/gpu/pinned_memory.h"
+#include "server/executor/gpu/shared_mapping.h"
+
+namespace torpor::executor {
+
+// A session's image in host memory. A block's bytes lie at the block's own place in the image's
+// file, or at another block's place in the annex, a second file of the same shape. Extents are
+// bytes from the begin of the session's range.
+class HostImage {
+ public:
+  // A part of an extent, contiguous in memory.
+  struct Part {
+    memory::Extent extent;
+    std::uint8_t* data = nullptr;
+  };
+
+  // `states` are the blocks', and must outlive this object. Pins nothing unless `is_pinned`.
+  HostImage(const Device& device, SharedMapping own, SharedMapping annex,
+            const memory::BlockStates& states, bool is_pinned);
+
+  // Maps the own places of an extent, which is the session's from now on.
+  absl::Status Map(memory::Extent extent);
+  // Whether the own places of [offset, offset + bytes) are mapped. Safe for untrusted numbers.
+  bool Holds(std::uint64_t offset, Bytes bytes) const { return own_.Holds(offset, bytes); }
+
+  // Maps all homes of the extent. Returns where its bytes lie, ascending.
+  absl::StatusOr<std::vector<Part>> PartsOf(memory::Extent extent) const;
+  // As PartsOf, pinned and cut where registrations end, for copies by the driver.
+  absl::StatusOr<std::vector<Part>> PinnedPartsOf(memory::Extent extent);
+
+  // Zeroes the extent in its homes.
+  absl::Status Clear(memory::Extent extent) const;
+
+  // Pins one piece of the homes of what `written` tells, if a part is not pinned. Returns whether
+  // there was such a part. Asks `written` only if the files may have grown since there was none.
+  // For one thread at a time, as ReleaseOwn.
+  using Written = std::function<absl::StatusOr<std::vector<memory::Extent>>()>;
+  absl::StatusOr<bool> PinNext(const Written& written);
+
+  // Unpins the own places of the extent, which are about to leave the file. No copy is pending.
+  absl::Status ReleaseOwn(memory::Extent extent);
+
+ private:
+  // Bytes of the extent whose homes lie one behind the other in one file.
+  struct Run {
+    memory::Extent extent;
+    Bytes begin = 0;  // in the file
+    bool is_annex = false;
+
+    memory::Extent place() const { return {begin, begin + extent.bytes()}; }
+  };
+  std::vector<Run> RunsOf(memory::Extent extent) const;
+  absl::StatusOr<bool> PinNextOf(const std::vector<memory::Extent>& written);
+
+  const SharedMapping own_;
+  const SharedMapping annex_;
+  const memory::BlockStates& states_;
+  const bool is_pinned_;
+  PinnedMemory own_pins_;
+  PinnedMemory annex_pins_;
+  // The bytes of the files' pages when PinNext last found nothing left, or failed.
+  std::optional<Bytes> pinned_at_;
+};
+
+}  // namespace torpor::executor
