@@ -65,11 +65,11 @@ TEST_F(RequestsTest, ARequestThatHasWaitedElsewhereIsAsOldAsItIs) {
   const TimePoint arrival = loop_.Now() - std::chrono::seconds(2);
   Acquire(kRequest, "a", arrival);
   const auto arrived = events_.Of<scheduler::RequestArrived>().at(0);
-  EXPECT_EQ(arrived.deadline, arrival + InstanceOf("a").config.deadline);
+  EXPECT_EQ(arrived.deadline, arrival + InstanceOf("a").config().deadline);
   EXPECT_FALSE(arrived.arrival) << "the limits of waiting requests hold for it";
   EXPECT_EQ(traces_.Explain("r")->arrival, arrival);
   GiveLease("a").requests = {kRequest};
-  requests_.NoteLeased(kRequest);
+  requests_.NoteLeased(kRequest, InstanceOf("a").id);
   requests_.RunTaken(InstanceOf("a"));
   EXPECT_EQ((*grant_)->queue + (*grant_)->swap, std::chrono::seconds(2));
 }
