@@ -103,9 +103,7 @@ class ReadyNode final : public NodeInquiry {
 class Bench {
  public:
   explicit Bench(bool is_over_a_stream) {
-    RouterConfig config;
-    config.http_address = "127.0.0.1:0";
-    config.metrics_address.clear();
+    const RouterConfig config = {.http_address = "127.0.0.1:0", .metrics_address = ""};
     const Router::Parts parts = is_over_a_stream ? Router::Parts{&requests_, &inquiry_, &metrics_}
                                                  : Router::Parts{&broker_, &node_, &metrics_};
     auto router = Router::Start({config, std::chrono::seconds(1)}, parts);

@@ -1,4 +1,5 @@
-// One function with two instances, each a process of its own, on two emulated GPUs.
+// One function with two instances, each a process of its own, on two emulated GPUs; the router is a
+// process of its own, too.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -97,6 +98,8 @@ TEST_F(Instances, BothHoldAGpuAtOneTime) {
 }
 
 TEST_F(Instances, OneKilledAndStartedAgainUnderLoadCostsNoRequest) {
+  const pid_t router = node_->RouterProcess();
+  ASSERT_GT(router, 0);
   EXPECT_TRUE(IsReady());
   std::atomic<bool> is_over = false;
   std::atomic<bool> is_dead = false;
@@ -141,6 +144,7 @@ TEST_F(Instances, OneKilledAndStartedAgainUnderLoadCostsNoRequest) {
   EXPECT_EQ(ValueOf(page, "torpor_requests_total", {"outcome=\"ok\""}), answered);
   EXPECT_EQ(ValueOf(page, "torpor_requests_total", {}), answered)
       << "and none with another outcome";
+  EXPECT_EQ(node_->RouterProcess(), router) << "the same process has counted them all";
 }
 
 }  // namespace

@@ -124,16 +124,6 @@ TEST_F(SiblingsTest, ALoneInstanceIsNotAskedAgain) {
   EXPECT_EQ(broker_.asked_again(), 0);
 }
 
-TEST_F(UpstreamTest, FunctionsComeAndGoWhileTheRouterRuns) {
-  StartWithUpstream(
-      [](RawConnection& connection, const RawMessage&) { return connection.Send(Ok("x")); });
-  std::map<std::string, FunctionConfig> functions = {{"g", config_.functions.at("f")}};
-  functions["g"].name = "g";
-  router_->SetFunctions(functions);
-  EXPECT_EQ(Fetch(Get("/function/g/")).body, "x");
-  EXPECT_EQ(Fetch(Get("/function/f/")).status(), 404);
-}
-
 TEST_F(UpstreamTest, ABodyThatWasNotHeldIsNotSentAgain) {
   config_.router.request_buffer_bytes = 4 * kKiB;
   std::atomic<int> requests = 0;
