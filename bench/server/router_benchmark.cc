@@ -109,9 +109,10 @@ class Bench {
     auto router = Router::Start({config, std::chrono::seconds(1)}, parts);
     TORPOR_CHECK(router.ok());
     router_ = *std::move(router);
+    const std::string name = "f";
     std::map<std::string, FunctionConfig> functions;
-    functions["f"].name = "f";
-    functions["f"].upstream = upstream_.address();
+    functions[name].name = name;
+    functions[name].upstream = upstream_.address();
     router_->SetFunctions(functions);
     if (!is_over_a_stream) return;
     v1::RouterMessage::Hello hello;
