@@ -192,14 +192,13 @@ class Daemon {
         !config_.router.http_address.empty() || !config_.router.metrics_address.empty();
     if (!has_addresses) return absl::OkStatus();
     TORPOR_ASSIGN_OR_RETURN(
-        router_, RemoteRouter::Start(
-                     config_, {.broker = &node_->broker(),
-                               .readiness =
-                                   [this](const std::string& function) {
-                                     return FindReadiness(function);
-                                   },
-                               .metrics = [this] { return metrics_.Render(node_->Snapshot()); },
-                               .program = ProgramDirectory() + "/torpor-router"}));
+        router_,
+        RemoteRouter::Start(
+            config_,
+            {.broker = &node_->broker(),
+             .readiness = [this](const std::string& function) { return FindReadiness(function); },
+             .metrics = [this] { return metrics_.Render(node_->Snapshot()); },
+             .program = ProgramDirectory() + "/torpor-router"}));
     return absl::OkStatus();
   }
 
@@ -214,7 +213,8 @@ class Daemon {
     if (!node_->Ready()) return {.reason = "no GPU serves"};
     if (function.empty()) return {.is_ready = true};
     std::vector<std::string> upstreams = node_->ServingUpstreams(function);
-    if (upstreams.empty()) return {.reason = "no instance of the function has both a session and a server that answers"};
+    if (upstreams.empty())
+      return {.reason = "no instance of the function has both a session and a server that answers"};
     return {.is_ready = true, .upstreams = std::move(upstreams)};
   }
 

@@ -84,17 +84,14 @@ class ReadyNode final : public NodeInquiry {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
   GrantingBroker broker;
-  const auto server =
-      RoutingServer::Start(SocketPath(), {.broker = &broker,
-                                          .settings = "",
-                                          .functions = {},
-                                          .find_refusal = [](const auto&) { return std::string(); },
-                                          .on_attached = [](const auto&) {},
-                                          .readiness =
-                                              [](const std::string&) {
-                                                return Readiness{.is_ready = true};
-                                              },
-                                          .metrics = [] { return std::string(); }});
+  const auto server = RoutingServer::Start(
+      SocketPath(), {.broker = &broker,
+                     .settings = "",
+                     .functions = {},
+                     .find_refusal = [](const auto&) { return std::string(); },
+                     .on_attached = [](const auto&) {},
+                     .readiness = [](const std::string&) { return Readiness{.is_ready = true}; },
+                     .metrics = [] { return std::string(); }});
   TORPOR_CHECK(server.ok());
   while (true) pause();
 }
@@ -149,8 +146,8 @@ class Bench {
   RequestMetrics metrics_;
   FakeUpstream upstream_{
       [](RawConnection& connection, const RawMessage&) { return connection.Send(Ok("ok")); }};
-  const std::string request_ = "GET /function/f/ HTTP/1.1\r\nHost: n\r\nX-Request-Id: " +
-                               upstream_.address() + "\r\n\r\n";
+  const std::string request_ =
+      "GET /function/f/ HTTP/1.1\r\nHost: n\r\nX-Request-Id: " + upstream_.address() + "\r\n\r\n";
   std::unique_ptr<Router> router_;
   std::unique_ptr<RoutingClient> client_;
 };

@@ -26,8 +26,7 @@ bool IsAnyPort(const std::string& address) {
 
 class ProcessRouter final : public RemoteRouter {
  public:
-  ProcessRouter(const Config& config, Parts parts)
-      : config_(config), parts_(std::move(parts)) {}
+  ProcessRouter(const Config& config, Parts parts) : config_(config), parts_(std::move(parts)) {}
 
   absl::Status Start() {
     // Before the first stream: its process must be known.

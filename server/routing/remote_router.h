@@ -19,8 +19,8 @@ class RemoteRouter {
   struct Parts {
     RequestBroker* broker = nullptr;  // must outlive the router and its own callbacks
     std::function<Readiness(const std::string& function)> readiness;  // empty: of the node
-    std::function<std::string()> metrics;  // torpord's part of /metrics
-    std::string program;                   // of torpor-router
+    std::function<std::string()> metrics;                             // torpord's part of /metrics
+    std::string program;                                              // of torpor-router
   };
 
   // Takes over the router that an earlier torpord has left or starts one, and waits until it

@@ -22,8 +22,7 @@ class StreamInquiry final : public NodeInquiry {
   // torpord is away from now on. `clock` must outlive the object.
   explicit StreamInquiry(const Clock& clock) : clock_(clock), away_since_(clock.Now()) {}
 
-  void AskReadiness(const std::string& function,
-                    std::function<void(Readiness)> on_answer) override;
+  void AskReadiness(const std::string& function, std::function<void(Readiness)> on_answer) override;
   void AskMetrics(std::function<void(std::string)> on_answer) override;
 
   // --- The stream ---

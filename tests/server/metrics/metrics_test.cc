@@ -54,7 +54,8 @@ TEST_F(MetricsTest, FunctionsComeAndGoWithAllTheirSeries) {
   node_.functions.erase(node_.functions.begin());
   const std::string text = Text();
   EXPECT_THAT(text, Not(HasSubstr("digits")));
-  EXPECT_THAT(text, HasSubstr("torpor_scheduled_requests_total{deadline=\"met\",function=\"speech\"}"));
+  EXPECT_THAT(text,
+              HasSubstr("torpor_scheduled_requests_total{deadline=\"met\",function=\"speech\"}"));
   EXPECT_THAT(text,
               HasSubstr("torpor_scheduled_requests_total{deadline=\"met\",function=\"encoder\"}"));
   EXPECT_THAT(text, HasSubstr("torpor_gpu_seconds_total{function=\"encoder\",tenant=\"search\"}"));
