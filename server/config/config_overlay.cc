@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kFormat = 1;
-constexpr const char* kInstances = "instances";
+constexpr const char* kInstancesKey = "instances";
 
 // The settings that are not at their defaults, as text.
 template <typename Target>
@@ -35,7 +35,7 @@ Json ToJson(const TenantConfig& tenant) { return SettingsJson(TenantSettings(), 
 Json ToJson(const FunctionConfig& function) {
   Json json = SettingsJson(FunctionSettings(), function);
   for (const auto& [name, instance] : function.instances) {
-    json[kInstances][name] = SettingsJson(InstanceSettings(), instance);
+    json[kInstancesKey][name] = SettingsJson(InstanceSettings(), instance);
   }
   return json;
 }
@@ -64,7 +64,7 @@ absl::Status ReadItem(const Json& json, TenantConfig& tenant) {
 
 absl::Status ReadItem(const Json& json, FunctionConfig& function) {
   for (const auto& [key, value] : json.items()) {
-    if (key != kInstances) {
+    if (key != kInstancesKey) {
       TORPOR_RETURN_IF_ERROR(Read(FunctionSettings(), key, value, function));
       continue;
     }
@@ -126,7 +126,7 @@ bool ReadEntries(const Json& json, std::map<std::string, ConfigOverlay::Entry>& 
   const auto is_item = [](const Json& item) {
     if (item.is_null()) return true;
     if (!item.is_object()) return false;
-    const auto instances = item.find(kInstances);
+    const auto instances = item.find(kInstancesKey);
     if (instances == item.end()) return true;
     if (!instances->is_object()) return false;
     for (const auto& [name, instance] : instances->items()) {

@@ -186,7 +186,7 @@ v1::DaemonMessage SessionOpening::OpenMessage(const ClientSession& session) cons
   what.set_window_bytes(options_.window_bytes);
   if (session.primary != session.id) what.set_primary_session_id(session.primary.value);
   what.set_peer_key(memory.peer_key.data(), memory.peer_key.size());
-  what.set_is_stateless(instances_.Of(session).config.is_stateless);
+  what.set_is_stateless(instances_.Of(session).config().is_stateless);
   return message;
 }
 

@@ -27,14 +27,13 @@ functions:
     instances: [{name: a, token_file: a}, {name: b, token_file: b}]
 )";
 
-Config Parse(const std::string& yaml) {
-  const auto config = ParseConfig(yaml, "/etc/torpor/config.yaml");
-  EXPECT_TRUE(config.ok()) << config.status();
-  return config.value_or(Config());
-}
-
 class ConfigChangeTest : public testing::Test {
  protected:
+  static Config Parse(const std::string& yaml) {
+    const auto config = ParseConfig(yaml, "/etc/torpor/config.yaml");
+    EXPECT_TRUE(config.ok()) << config.status();
+    return config.value_or(Config());
+  }
   ConfigChange Change() { return Compare(before_, after_); }
 
   const Config before_ = Parse(kBefore);

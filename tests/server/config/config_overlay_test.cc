@@ -12,14 +12,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-Config Parse(const std::string& yaml) {
-  const auto config = ParseConfig("version: v1\n" + yaml, "/etc/torpor/config.yaml");
-  EXPECT_TRUE(config.ok()) << config.status();
-  return config.value_or(Config());
-}
-
 class ConfigOverlayTest : public testing::Test {
  protected:
+  static Config Parse(const std::string& yaml) {
+    const auto config = ParseConfig("version: v1\n" + yaml, "/etc/torpor/config.yaml");
+    EXPECT_TRUE(config.ok()) << config.status();
+    return config.value_or(Config());
+  }
   // After it was written and read again.
   static ConfigOverlay Kept(const ConfigOverlay& overlay) {
     const auto read = ParseOverlay(FormatOverlay(overlay), "changes.json");
