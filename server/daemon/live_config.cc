@@ -32,7 +32,8 @@ absl::Status ChangeInstance(const std::string& name, const std::vector<SettingTe
   const auto function = config.functions.find(name.substr(0, slash));
   if (function != config.functions.end()) {
     const auto instance = function->second.instances.find(name.substr(slash + 1));
-    if (instance != function->second.instances.end()) return SetInstance(instance->second, settings);
+    if (instance != function->second.instances.end())
+      return SetInstance(instance->second, settings);
   }
   return absl::NotFoundError(
       fmt::format("there is no instance {}; `torporctl functions` lists them", name));

@@ -68,10 +68,10 @@ constexpr const char* kRunFooter =
     "  TORPOR_LOG         off, warn, debug: what the libraries say on stderr";
 
 constexpr const char* kFunctionFooter =
-    "A change counts for requests that arrive from then on; other functions' requests, sessions and "
-    "GPUs are left alone. What changes is printed, a line each. torpord opens the token file, so it "
-    "must be able to read it. Changes are kept in torpord's state_dir over restarts, until the "
-    "configuration file says something else about the function.\n\n"
+    "A change counts for requests that arrive from then on; other functions' requests, sessions "
+    "and GPUs are left alone. What changes is printed, a line each. torpord opens the token file, "
+    "so it must be able to read it. Changes are kept in torpord's state_dir over restarts, until "
+    "the configuration file says something else about the function.\n\n"
     "Examples:\n"
     "  torporctl function add vision --memory-limit 2GiB --token-file /etc/torpor/vision \\\n"
     "                                --upstream 127.0.0.1:9003\n"
@@ -81,10 +81,10 @@ constexpr const char* kFunctionFooter =
     "Exit status: 0; 1 if nothing has changed, with the reason on stderr; 2 for a wrong flag.";
 
 constexpr const char* kApplyFooter =
-    "The file holds functions and tenants as torpord's own does (docs/configuration.md). Those that "
-    "it names become as it says; others stay, unless --prune. What changes is printed, a line each. "
-    "If any part is wrong, or could only be applied by a restart, nothing changes and that part is "
-    "named, with its line.\n\n"
+    "The file holds functions and tenants as torpord's own does (docs/configuration.md). Those "
+    "that it names become as it says; others stay, unless --prune. What changes is printed, a "
+    "line each. If any part is wrong, or could only be applied by a restart, nothing changes and "
+    "that part is named, with its line.\n\n"
     "Examples:\n"
     "  torporctl apply -f functions.yaml --dry-run\n"
     "  torporctl apply -f functions.yaml --prune\n\n"
@@ -335,8 +335,10 @@ FunctionCommands AddFunctionCommands(CLI::App& app, Options& options) {
   CLI::App& set = add_command("set", "Change a function's settings");
   CLI::App& remove = add_command(
       "remove", "Remove a function: running requests end, then its programs lose the GPU");
-  set.get_option("function")->description("The function, or one of its instances as "
-                                          "FUNCTION/INSTANCE (only --upstream and --token-file)");
+  set.get_option("function")
+      ->description(
+          "The function, or one of its instances as "
+          "FUNCTION/INSTANCE (only --upstream and --token-file)");
   for (CLI::App* const command : {&add, &set}) AddSettingOptions(*command, options);
   function.footer(kFunctionFooter);
   for (CLI::App* const command : {&add, &set, &remove}) command->footer(kFunctionFooter);
