@@ -11,7 +11,7 @@ namespace torpor::server {
 struct ConfigRequest {
   enum class Kind {
     kAdd,     // a function of this name, with these settings
-    kSet,     // these settings of the function
+    kSet,     // these settings of the function, or of its instance FUNCTION/INSTANCE
     kRemove,  // the function
     kApply,   // all functions and tenants of a text in the configuration file's form
   };

@@ -105,6 +105,29 @@ Settings<Config> MakeNodeSettings() {
   return table;
 }
 
+// Sets keys of `table`. On an error, `target` stays as it was.
+template <typename Target>
+absl::Status SetAll(const Settings<Target>& table, std::span<const SettingText> settings,
+                    Target& target) {
+  Target changed = target;
+  for (const auto& [key, text] : settings) {
+    const Setting<Target>* const setting = FindSetting(table, key);
+    if (setting == nullptr) {
+      std::vector<std::string_view> known;
+      for (const auto& one : table) known.push_back(one.key);
+      const std::string_view nearest = NearestName(key, known);
+      return absl::InvalidArgumentError(
+          nearest.empty() ? fmt::format("{}: no such setting; see docs/configuration.md", key)
+                          : fmt::format("{}: no such setting; did you mean {}?", key, nearest));
+    }
+    if (const absl::Status status = setting->set(changed, text); !status.ok()) {
+      return absl::InvalidArgumentError(fmt::format("{}: {}", key, std::string(status.message())));
+    }
+  }
+  target = std::move(changed);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 const Settings<RouterConfig>& RouterSettings() {
@@ -216,23 +239,11 @@ const Settings<InstanceConfig>& InstanceSettings() {
 }
 
 absl::Status SetFunction(FunctionConfig& function, std::span<const SettingText> settings) {
-  FunctionConfig changed = function;
-  for (const auto& [key, text] : settings) {
-    const Setting<FunctionConfig>* const setting = FindSetting(FunctionSettings(), key);
-    if (setting == nullptr) {
-      std::vector<std::string_view> known;
-      for (const auto& one : FunctionSettings()) known.push_back(one.key);
-      const std::string_view nearest = NearestName(key, known);
-      return absl::InvalidArgumentError(
-          nearest.empty() ? fmt::format("{}: no such setting; see docs/configuration.md", key)
-                          : fmt::format("{}: no such setting; did you mean {}?", key, nearest));
-    }
-    if (const absl::Status status = setting->set(changed, text); !status.ok()) {
-      return absl::InvalidArgumentError(fmt::format("{}: {}", key, std::string(status.message())));
-    }
-  }
-  function = std::move(changed);
-  return absl::OkStatus();
+  return SetAll(FunctionSettings(), settings, function);
+}
+
+absl::Status SetInstance(InstanceConfig& instance, std::span<const SettingText> settings) {
+  return SetAll(InstanceSettings(), settings, instance);
 }
 
 std::string EnvironmentName(std::string_view key) {

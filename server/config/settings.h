@@ -27,6 +27,8 @@ using SettingText = std::pair<std::string, std::string>;
 
 // Sets keys of FunctionSettings. On an error (InvalidArgument), `function` stays as it was.
 absl::Status SetFunction(FunctionConfig& function, std::span<const SettingText> settings);
+// The same with keys of InstanceSettings.
+absl::Status SetInstance(InstanceConfig& instance, std::span<const SettingText> settings);
 
 // The name of a key in the environment: TORPOR_HTTP_ADDRESS for http_address.
 std::string EnvironmentName(std::string_view key);

@@ -25,6 +25,20 @@ absl::StatusOr<ConfigOverlay> ReadChanges(const std::string& path) {
   return ParseOverlay(text.str(), path);
 }
 
+// Changes settings of an instance, `name`: FUNCTION/INSTANCE.
+absl::Status ChangeInstance(const std::string& name, const std::vector<SettingText>& settings,
+                            Config& config) {
+  const std::size_t slash = name.find('/');
+  const auto function = config.functions.find(name.substr(0, slash));
+  if (function != config.functions.end()) {
+    const auto instance = function->second.instances.find(name.substr(slash + 1));
+    if (instance != function->second.instances.end())
+      return SetInstance(instance->second, settings);
+  }
+  return absl::NotFoundError(
+      fmt::format("there is no instance {}; `torporctl functions` lists them", name));
+}
+
 void NoteSuperseded(const std::vector<std::string>& superseded, std::vector<std::string>& lines) {
   for (const std::string& what : superseded) {
     lines.push_back(fmt::format(
@@ -91,6 +105,16 @@ absl::StatusOr<Config> LiveConfig::WantedBy(const ConfigRequest& request) {
     return ParseOver(request.text, request.file_name, wanted_, request.prune);
   }
   Config wanted = wanted_;
+  for (const auto& [key, text] : request.settings) {
+    if (key != "name") continue;
+    return absl::InvalidArgumentError(
+        "name: cannot be changed; add a function of that name and remove this one");
+  }
+  if (request.kind == Kind::kSet && name.find('/') != std::string::npos) {
+    TORPOR_RETURN_IF_ERROR(ChangeInstance(name, request.settings, wanted));
+    TORPOR_RETURN_IF_ERROR(CheckConfig(wanted, fmt::format("instance {}", name)));
+    return wanted;
+  }
   const bool is_known = wanted.functions.contains(name);
   if (request.kind == Kind::kAdd && is_known) {
     return absl::AlreadyExistsError(

@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/e2e/await.h"
@@ -42,12 +44,27 @@ class Changes : public testing::Test {
   void StartServer(const std::string& name) {
     node_->StartFunction(name, {std::string(DRIVEN_DIR) + "/state_server", "--megabytes", "16"});
   }
+  nlohmann::json Report() const {
+    return nlohmann::json::parse(node_->Torporctl({"functions", "--output", "json"}))
+        .at("functions");
+  }
   std::vector<std::string> Functions() const {
     std::vector<std::string> names;
-    const auto functions =
-        nlohmann::json::parse(node_->Torporctl({"functions", "--output", "json"})).at("functions");
-    for (const auto& function : functions) names.push_back(function.at("name"));
+    for (const auto& function : Report()) names.push_back(function.at("name"));
     return names;
+  }
+  // How often the function's memory came to a GPU, and how many sessions it has.
+  std::pair<int, int> SwapsAndSessionsOf(const std::string& name) const {
+    for (const auto& function : Report()) {
+      if (function.at("name") == name) return {function.at("swaps_in"), function.at("sessions")};
+    }
+    return {};
+  }
+  // The exit status of a CUDA program under the token.
+  std::optional<int> RunUnder(const std::string& token) const {
+    const std::string file = node_->folder().Write("program.token", token);
+    return node_->RunProgram({"--token-file", file}, {std::string(PROGRAM_DIR) + "/vector_add"})
+        ->Wait(std::chrono::seconds(60));
   }
   bool Has(const std::string& name) const {
     const std::vector<std::string> names = Functions();
@@ -95,6 +112,13 @@ TEST_F(Changes, UnderLoadTheyCostNoRequest) {
       }
     });
   }
+  const auto await_more = [&] {
+    const int enough = answered + 20;
+    EXPECT_EQ(Await("requests are answered", [&] { return answered >= enough; }), absl::OkStatus());
+  };
+  await_more();
+  const auto a_before = SwapsAndSessionsOf("a");
+  const auto b_before = SwapsAndSessionsOf("b");
   std::string added = "version: v1\nfunctions:\n";
   for (int i = 0; i < 10; ++i) {
     const std::string name = "new-" + std::to_string(i);
@@ -120,6 +144,8 @@ TEST_F(Changes, UnderLoadTheyCostNoRequest) {
                           "rotated-new-" + std::to_string(i));
   }
   Reload(kApplied);
+  EXPECT_EQ(RunUnder("rotated-new-1"), 0);
+  EXPECT_EQ(RunUnder("secret-of-new-1"), 1);
 
   const std::string valid = ConfigFile();
   std::string changed = valid;
@@ -132,8 +158,9 @@ TEST_F(Changes, UnderLoadTheyCostNoRequest) {
   EXPECT_EQ(DeadlineOf("a"), 3000);
   EXPECT_FALSE(Has("x"));
 
-  const int enough = answered + 20;
-  EXPECT_EQ(Await("requests are answered", [&] { return answered >= enough; }), absl::OkStatus());
+  await_more();
+  EXPECT_EQ(SwapsAndSessionsOf("a"), a_before);
+  EXPECT_EQ(SwapsAndSessionsOf("b"), b_before);
   is_over = true;
   for (std::thread& client : clients) client.join();
   const std::string page = node_->Metrics();

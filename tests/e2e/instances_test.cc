@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,6 +63,13 @@ class Instances : public testing::Test {
       if (one.at("name") == instance) return one.at(field);
     }
     return {};
+  }
+  // Applies the node's configuration without its last instance.
+  void RemoveY() {
+    std::ostringstream text;
+    text << std::ifstream(node_->folder().path() + "/config.yaml").rdbuf();
+    const std::string without = text.str().substr(0, text.str().find("      - name: y"));
+    node_->Torporctl({"apply", "-f", node_->folder().Write("without_y.yaml", without)});
   }
   bool IsReady() const {
     return ReadPage(node_->http_address(), "/v2/models/a/ready").starts_with("HTTP/1.1 200");
@@ -145,6 +154,31 @@ TEST_F(Instances, OneKilledAndStartedAgainUnderLoadCostsNoRequest) {
   EXPECT_EQ(ValueOf(page, "torpor_requests_total", {}), answered)
       << "and none with another outcome";
   EXPECT_EQ(node_->RouterProcess(), router) << "the same process has counted them all";
+}
+
+TEST_F(Instances, TwoServeTwiceTheLoadOfOne) {
+  constexpr int kClients = 4;
+  constexpr int kRequests = 10;  // of each client
+  const auto serve = [&] {
+    const TimePoint begin = SteadyClock().Now();
+    std::vector<std::thread> clients;
+    for (int i = 0; i < kClients; ++i) {
+      clients.emplace_back([&] {
+        for (int j = 0; j < kRequests; ++j) {
+          EXPECT_EQ(node_->PostOne(kPath, R"({"ms":[50]})").status, 200);
+        }
+      });
+    }
+    for (std::thread& client : clients) client.join();
+    return kClients * kRequests / ToSeconds(SteadyClock().Now() - begin);
+  };
+  serve();  // both images are on GPUs from then on
+  const double by_two = serve();
+  RemoveY();
+  const double by_one = serve();
+  std::printf("two instances: %.1f requests/s, one: %.1f, ratio %.2f\n", by_two, by_one,
+              by_two / by_one);
+  EXPECT_GT(by_two, 1.3 * by_one);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ using std::chrono::milliseconds;
 constexpr FunctionId kFunction{1};
 
 // A scheduler of the setup with these constants, which knows instance A of function 1.
-class SetupTest : public testing::Test {
+class SetupConstantsTest : public testing::Test {
  protected:
   void Start(const PolicyConstants& constants) {
     auto setup = MakeSetup("torpor", 0, constants);
@@ -38,14 +38,14 @@ class SetupTest : public testing::Test {
   std::uint64_t next_request_ = 1;
 };
 
-TEST_F(SetupTest, AlphaBeginsWhereItIsSet) {
+TEST_F(SetupConstantsTest, AlphaBeginsWhereItIsSet) {
   Start({.alpha_start = 0.25});
   Serve(milliseconds(1));
   ASSERT_TRUE(scheduler_->StandingOf(kFunction));
   EXPECT_EQ(scheduler_->StandingOf(kFunction)->alpha, 0.25);
 }
 
-TEST_F(SetupTest, AlphaAdaptsAfterItsPeriod) {
+TEST_F(SetupConstantsTest, AlphaAdaptsAfterItsPeriod) {
   Start({.alpha_start = 0.5, .alpha_period = milliseconds(100)});
   Serve(milliseconds(60));  // late: nobody complies
   now_ += milliseconds(100);
@@ -55,7 +55,7 @@ TEST_F(SetupTest, AlphaAdaptsAfterItsPeriod) {
   EXPECT_EQ(scheduler_->StandingOf(kFunction)->alpha, 1) << "all comply in the last period";
 }
 
-TEST_F(SetupTest, HeavyIsWhatTheRatioSays) {
+TEST_F(SetupConstantsTest, HeavyIsWhatTheRatioSays) {
   for (const double ratio : {1.3, 2.0}) {
     now_ = {};
     Start({.heavy_ratio = ratio});
@@ -65,7 +65,7 @@ TEST_F(SetupTest, HeavyIsWhatTheRatioSays) {
   }
 }
 
-TEST_F(SetupTest, OutcomesCountForTheWindow) {
+TEST_F(SetupConstantsTest, OutcomesCountForTheWindow) {
   Start({.outcome_window = std::chrono::seconds(60)});
   Serve(milliseconds(1));
   EXPECT_EQ(function().recent.finished(), 1u);

@@ -37,6 +37,7 @@ constexpr const char* kFooter =
     "  torporctl status\n"
     "  torporctl functions --output json\n"
     "  torporctl function set digits --deadline 80ms\n"
+    "  torporctl apply -f functions.yaml --dry-run\n"
     "  torporctl load digits --gpu 1\n"
     "  torporctl run --function digits -- ./digits --port 9001\n"
     "  torporctl run --standalone -- ./vectorAdd\n\n"
@@ -66,14 +67,38 @@ constexpr const char* kRunFooter =
     "  TORPOR_TRACE_FILE  that file (torpor-trace.%p.json; %p is the process's number)\n"
     "  TORPOR_LOG         off, warn, debug: what the libraries say on stderr";
 
+constexpr const char* kFunctionFooter =
+    "A change counts for requests that arrive from then on; other functions' requests, sessions "
+    "and GPUs are left alone. What changes is printed, a line each. torpord opens the token file, "
+    "so it must be able to read it. Changes are kept in torpord's state_dir over restarts, until "
+    "the configuration file says something else about the function.\n\n"
+    "Examples:\n"
+    "  torporctl function add vision --memory-limit 2GiB --token-file /etc/torpor/vision \\\n"
+    "                                --upstream 127.0.0.1:9003\n"
+    "  torporctl function set vision --deadline 80ms --priority 1\n"
+    "  torporctl function set digits/b --upstream 10.0.0.7:9001\n"
+    "  torporctl function remove vision\n\n"
+    "Exit status: 0; 1 if nothing has changed, with the reason on stderr; 2 for a wrong flag.";
+
+constexpr const char* kApplyFooter =
+    "The file holds functions and tenants as torpord's own does (docs/configuration.md). Those "
+    "that it names become as it says; others stay, unless --prune. What changes is printed, a "
+    "line each. If any part is wrong, or could only be applied by a restart, nothing changes and "
+    "that part is named, with its line.\n\n"
+    "Examples:\n"
+    "  torporctl apply -f functions.yaml --dry-run\n"
+    "  torporctl apply -f functions.yaml --prune\n\n"
+    "Exit status: 0; 1 if nothing has changed, with the reason on stderr; 2 for a wrong flag or a "
+    "file that cannot be read.";
+
 struct Options {
   std::string config_file;
   std::string socket;  // the daemon's client socket or admin socket, by command
   std::string output = "table";
   std::string function;
   std::string request;
-  std::map<std::string, std::string, std::less<>> settings;  // changed settings, by name
-  std::string file;                                          // of apply
+  std::map<std::string, std::string> settings;  // those that are given, by key
+  std::string file;                             // of apply
   bool prune = false;
   bool is_trial = false;
   std::optional<int> gpu;
@@ -140,24 +165,37 @@ int ChangeConfiguration(const Options& options, const server::ConfigRequest& req
   return 0;
 }
 
+// Returns what is wrong with the settings of `function add` or `set`, as far as the command line
+// shows.
+absl::Status CheckSettings(const server::ConfigRequest& request) {
+  using Kind = server::ConfigRequest::Kind;
+  if (request.kind == Kind::kSet && request.settings.empty()) {
+    return absl::InvalidArgumentError(
+        "function set: name what to change, for example --deadline 80ms");
+  }
+  if (request.function.find('/') != std::string::npos) {
+    if (request.kind == Kind::kAdd) {
+      return absl::InvalidArgumentError(
+          "function add: instances come with the file of `torporctl apply`");
+    }
+    server::InstanceConfig trial;
+    return server::SetInstance(trial, request.settings);
+  }
+  server::FunctionConfig trial;
+  return server::SetFunction(trial, request.settings);
+}
+
 // Adds a function or changes one. Checks the settings here, so that errors of the command line are
 // reported without a daemon. Returns the exit status.
 int ChangeFunction(const Options& options, server::ConfigRequest::Kind kind) {
   server::ConfigRequest request{.kind = kind, .function = options.function};
-  for (const auto& [name, text] : options.settings) {
-    if (text.empty()) continue;
-    const bool is_path = server::FindSetting(server::FunctionSettings(), name)->is_path;
-    request.settings.emplace_back(name, is_path ? std::filesystem::absolute(text).string() : text);
+  for (const auto& [key, text] : options.settings) {
+    const bool is_path = server::FindSetting(server::FunctionSettings(), key)->is_path;
+    request.settings.emplace_back(
+        key, is_path && !text.empty() ? std::filesystem::absolute(text).string() : text);
   }
-  if (request.settings.empty()) {
-    return Fail(absl::InvalidArgumentError(
-                    "function set: name what to change, for example --deadline 80ms"),
-                kExitUsage);
-  }
-  server::FunctionConfig trial;
-  const absl::Status usable = server::SetFunction(trial, request.settings);
-  if (!usable.ok()) return Fail(usable, kExitUsage);
-  return ChangeConfiguration(options, request);
+  const absl::Status usable = CheckSettings(request);
+  return usable.ok() ? ChangeConfiguration(options, request) : Fail(usable, kExitUsage);
 }
 
 // Sends a file of functions and tenants. Returns the exit status.
@@ -272,9 +310,12 @@ struct FunctionCommands {
 void AddSettingOptions(CLI::App& command, Options& options) {
   for (const auto& setting : server::FunctionSettings()) {
     if (setting.key == "name") continue;
+    const auto take = [&options, key = std::string(setting.key)](const std::string& text) {
+      options.settings[key] = text;
+    };
     command
-        .add_option(server::FlagName(setting.key), options.settings[std::string(setting.key)],
-                    std::string(setting.help))
+        .add_option_function<std::string>(server::FlagName(setting.key), take,
+                                          std::string(setting.help))
         ->type_name(setting.value_name);
   }
 }
@@ -294,7 +335,13 @@ FunctionCommands AddFunctionCommands(CLI::App& app, Options& options) {
   CLI::App& set = add_command("set", "Change a function's settings");
   CLI::App& remove = add_command(
       "remove", "Remove a function: running requests end, then its programs lose the GPU");
+  set.get_option("function")
+      ->description(
+          "The function, or one of its instances as "
+          "FUNCTION/INSTANCE (only --upstream and --token-file)");
   for (CLI::App* const command : {&add, &set}) AddSettingOptions(*command, options);
+  function.footer(kFunctionFooter);
+  for (CLI::App* const command : {&add, &set, &remove}) command->footer(kFunctionFooter);
   for (CLI::App* const command : {&add, &set, &remove}) AddAdminSocketOption(*command, options);
   return {show, add, set, remove};
 }
@@ -308,6 +355,7 @@ CLI::App& AddApplyCommand(CLI::App& app, Options& options) {
   apply.add_flag("--prune", options.prune, "Remove functions and tenants that the file lacks");
   apply.add_flag("--dry-run", options.is_trial, "Only print what would change");
   AddAdminSocketOption(apply, options);
+  apply.footer(kApplyFooter);
   return apply;
 }
 

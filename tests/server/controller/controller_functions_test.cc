@@ -101,9 +101,8 @@ TEST_F(ControllerFunctions, OthersKeepTheirGpus) {
   const RequestId running = Acquire("b");
   ASSERT_TRUE(TakeLease(b));
   Reconfigure([](Config& config) {
-    config.functions.erase("a");
-    config.functions.erase("c");
     for (const char* name : {"x", "y", "z"}) AddFunction(config, name);
+    for (const char* name : {"a", "c"}) config.functions.erase(name);
   });
   EXPECT_TRUE(IsRunning(running));
   EXPECT_FALSE(b.link->Take<wire::LeaseRevoke>());

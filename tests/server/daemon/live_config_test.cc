@@ -100,6 +100,26 @@ TEST_F(LiveConfigTest, FunctionsComeAndGo) {
   EXPECT_EQ(running_.functions.at("encoder").token_file, "/t");
 }
 
+TEST_F(LiveConfigTest, AnInstanceGetsAnotherServer) {
+  ASSERT_TRUE(Apply("  - name: speech\n    memory_limit: 1GiB\n"
+                    "    instances: [{name: a, token_file: a}, {name: b, token_file: b}]\n")
+                  .ok());
+  const auto lines = Set("speech/b", {{"upstream", "10.0.0.7:9001"}});
+  ASSERT_TRUE(lines.ok()) << lines.status();
+  EXPECT_THAT(*lines,
+              ElementsAre(HasSubstr("function speech: instance b (upstream 10.0.0.7:9001")));
+  Restart();
+  const auto& instances = running_.functions.at("speech").instances;
+  EXPECT_EQ(instances.at("b").upstream, "10.0.0.7:9001");
+  EXPECT_EQ(instances.at("a").upstream, "");
+  for (const char* name : {"speech/c", "nobody/a", "digits/a"}) {
+    EXPECT_THAT(std::string(Set(name, {{"upstream", "h:1"}}).status().message()),
+                HasSubstr("there is no instance " + std::string(name)));
+  }
+  EXPECT_THAT(std::string(Set("speech/b", {{"deadline", "1s"}}).status().message()),
+              HasSubstr("deadline: no such setting"));
+}
+
 TEST_F(LiveConfigTest, WhatTheDaemonRefusesChangesNothing) {
   answer_ = absl::InvalidArgumentError("two functions have the same token");
   EXPECT_EQ(Set("digits", {{"deadline", "2s"}}).status(), answer_);
@@ -117,6 +137,7 @@ TEST_F(LiveConfigTest, WrongRequestsAreRefusedBeforeTheDaemonHearsOfThem) {
   refused(Set("digits", {{"deadline", "2"}}), "deadline: ");
   refused(Set("nobody", {{"deadline", "2s"}}), "there is no function nobody");
   refused(Set("digits", {{"gpus", "2"}}), "digits.gpus cannot be changed while torpord runs");
+  refused(Set("digits", {{"name", "numbers"}}), "name: cannot be changed");
   refused(Set("digits", {{"token_file", ""}}), "function digits: token_file is missing");
   refused(live_->Change({.kind = Kind::kAdd, .function = "digits"}), "there is a function digits");
   refused(live_->Change({.kind = Kind::kAdd, .function = "A_b"}), "is not a name");
