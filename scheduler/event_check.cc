@@ -20,7 +20,8 @@ bool IsTime(TimePoint time) { return TimePoint() <= time && time <= kLast; }
 // Names the unknown or impossible part of an event.
 class Objection {
  public:
-  Objection(const NodeState& node, TimePoint when) : node_(node), when_(when) {}
+  Objection(const Scheduler& scheduler, TimePoint when)
+      : scheduler_(scheduler), node_(scheduler.node()), when_(when) {}
 
   std::string operator()(const ExecutorUp& event) const {
     if (event.gpu.value < 0) return "the GPU's index is below 0";
@@ -60,6 +61,17 @@ class Objection {
       if (IsKnown(shard)) return "the instance is there already";
     }
     return {};
+  }
+  std::string operator()(const HealthChanged& event) const { return OfInstance(event.instance); }
+  std::string operator()(const InstanceRemoved& event) const {
+    const std::string unknown = OfInstance(event.instance);
+    if (!unknown.empty()) return unknown;
+    return scheduler_.MayRemove(event.instance) ? "" : "the instance is in use";
+  }
+  std::string operator()(const FunctionRemoved& event) const {
+    const auto function = node_.functions.find(event.function);
+    if (function == node_.functions.end()) return "there is no such function";
+    return function->second.instances.empty() ? "" : "the function has instances";
   }
   std::string operator()(const RequestArrived& event) const {
     if (!event.request) return "the request has no name";
@@ -108,6 +120,7 @@ class Objection {
     return instance->second.lead == id ? "" : "the instance is a secondary shard";
   }
 
+  const Scheduler& scheduler_;
   const NodeState& node_;
   const TimePoint when_;
 };
@@ -119,12 +132,25 @@ std::string WhatIsWrong(const SchedulerOptions& options) {
        {options.implicit_quantum_for_request, options.implicit_quantum, options.idle_write_back}) {
     if (!IsDuration(duration)) return "an option is no duration";
   }
+  const PolicyConstants& constants = options.constants;
+  if (!(constants.alpha_start >= 0 && constants.alpha_start <= 1)) {
+    return "alpha_start is not from 0 to 1";
+  }
+  if (!(constants.heavy_ratio >= 1 && constants.heavy_ratio <= kMaxHeavyRatio)) {
+    return "heavy_ratio is not from 1 to a thousand";
+  }
+  const bool is_period =
+      kMinAlphaPeriod <= constants.alpha_period && IsDuration(constants.alpha_period);
+  if (!is_period) return "alpha_period is too short or too long";
+  const bool is_window =
+      kMinOutcomeWindow <= constants.outcome_window && IsDuration(constants.outcome_window);
+  if (!is_window) return "outcome_window is too short or too long";
   return {};
 }
 
-std::string WhatIsWrong(const Event& event, TimePoint when, const NodeState& node) {
+std::string WhatIsWrong(const Event& event, TimePoint when, const Scheduler& scheduler) {
   if (!IsTime(when)) return "the time is below 0 or above nine years";
-  return std::visit(Objection(node, when), event);
+  return std::visit(Objection(scheduler, when), event);
 }
 
 }  // namespace torpor::scheduler

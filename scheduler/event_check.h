@@ -10,6 +10,6 @@ namespace torpor::scheduler {
 
 // Returns what is wrong in words; empty if the scheduler accepts the argument.
 std::string WhatIsWrong(const SchedulerOptions& options);
-std::string WhatIsWrong(const Event& event, TimePoint when, const NodeState& node);
+std::string WhatIsWrong(const Event& event, TimePoint when, const Scheduler& scheduler);
 
 }  // namespace torpor::scheduler

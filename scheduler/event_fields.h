@@ -25,6 +25,12 @@ inline constexpr std::string_view kNameOf<FunctionSet> = "function_set";
 template <>
 inline constexpr std::string_view kNameOf<InstanceAdded> = "instance_added";
 template <>
+inline constexpr std::string_view kNameOf<HealthChanged> = "health_changed";
+template <>
+inline constexpr std::string_view kNameOf<InstanceRemoved> = "instance_removed";
+template <>
+inline constexpr std::string_view kNameOf<FunctionRemoved> = "function_removed";
+template <>
 inline constexpr std::string_view kNameOf<RequestArrived> = "request_arrived";
 template <>
 inline constexpr std::string_view kNameOf<RequestGone> = "request_gone";
@@ -75,6 +81,9 @@ inline constexpr std::string_view kNameOf<RefuseLoad> = "refuse_load";
 template <typename Enum>
 inline constexpr std::array<std::string_view, 0> kWordsOf = {};
 template <>
+inline constexpr std::array<std::string_view, 4> kWordsOf<Health> = {"serving", "unproven", "down",
+                                                                     "leaving"};
+template <>
 inline constexpr std::array<std::string_view, 4> kWordsOf<SwapOutReason> = {
     "memory_full", "move", "requested", "keep_alive_over"};
 template <>
@@ -108,6 +117,10 @@ void VisitFields(Self& options, const Visit& visit) {
   visit("swaps_from_peers", options.swaps_from_peers);
   visit("too_late", options.too_late);
   visit("max_waiting", options.max_waiting);
+  visit("alpha_start", options.constants.alpha_start);
+  visit("alpha_period", options.constants.alpha_period);
+  visit("heavy_ratio", options.constants.heavy_ratio);
+  visit("outcome_window", options.constants.outcome_window);
 }
 
 template <Of<ExecutorUp> Self, typename Visit>
@@ -144,6 +157,19 @@ void VisitFields(Self& event, const Visit& visit) {
   visit("function", event.function);
   visit("keeps_replicas", event.keeps_replicas);
   visit("is_constant", event.is_constant);
+}
+template <Of<HealthChanged> Self, typename Visit>
+void VisitFields(Self& event, const Visit& visit) {
+  visit("instance", event.instance);
+  visit("health", event.health);
+}
+template <Of<InstanceRemoved> Self, typename Visit>
+void VisitFields(Self& event, const Visit& visit) {
+  visit("instance", event.instance);
+}
+template <Of<FunctionRemoved> Self, typename Visit>
+void VisitFields(Self& event, const Visit& visit) {
+  visit("function", event.function);
 }
 template <Of<RequestArrived> Self, typename Visit>
 void VisitFields(Self& event, const Visit& visit) {

@@ -12,7 +12,7 @@
 namespace torpor::scheduler {
 namespace {
 
-constexpr std::string_view kFirstWords = "torpor-events 3";
+constexpr std::string_view kFirstWords = "torpor-events 6";
 constexpr std::string_view kEventMark = "<";
 constexpr std::string_view kActionMark = ">";
 

@@ -90,12 +90,38 @@ struct InstanceAdded {
   bool is_constant = false;     // no run's changes to the image count
 };
 
+// An instance's ability to serve requests, the best first.
+enum class Health {
+  kServing,   // has a session that can serve
+  kUnproven,  // has no session, and may never have one
+  kDown,      // its server takes no requests
+  kLeaving,   // is to be removed
+};
+
+// An instance's health, which is kServing at first, has changed. Requests for any instance of the
+// function go to instances of the best health, and so do those that wait already.
+struct HealthChanged {
+  InstanceId instance;
+  Health health = Health::kServing;
+};
+
+// Removes an instance: without requests, a lease, growths, or images on their way
+// (Scheduler::MayRemove).
+struct InstanceRemoved {
+  InstanceId instance;
+};
+
+// Removes a function without instances, and all that was learned of it.
+struct FunctionRemoved {
+  FunctionId function;
+};
+
 // A request for an instance, or for any instance of `function` if `instance` is invalid. Implicit:
 // a program outside of any request wants a GPU. The lease of an implicit request is revoked as soon
 // as a request or another program has use for the GPU.
 struct RequestArrived {
   RequestId request;
-  InstanceId instance;
+  InstanceId instance{};
   TimePoint deadline = TimePoint::max();  // max(): the objective's deadline after the arrival
   bool is_implicit = false;
   FunctionId function{};
@@ -192,9 +218,10 @@ struct PinChanged {
 struct TimePassed {};
 
 using Event =
-    std::variant<ExecutorUp, ExecutorDown, TenantSet, FunctionSet, InstanceAdded, RequestArrived,
-                 RequestGone, SwapInDone, ImageArrived, SwapOutDone, WriteBackDone, LeaseEnded,
-                 GrowthWanted, ImageShrunk, LoadWanted, EvictionWanted, PinChanged, TimePassed>;
+    std::variant<ExecutorUp, ExecutorDown, TenantSet, FunctionSet, InstanceAdded, HealthChanged,
+                 InstanceRemoved, FunctionRemoved, RequestArrived, RequestGone, SwapInDone,
+                 ImageArrived, SwapOutDone, WriteBackDone, LeaseEnded, GrowthWanted, ImageShrunk,
+                 LoadWanted, EvictionWanted, PinChanged, TimePassed>;
 
 // --- Actions, to be carried out in their order --------------------------------------------------
 

@@ -1,10 +1,17 @@
 #include "scheduler/growths.h"
 
+#include <algorithm>
+
 namespace torpor::scheduler {
 
 Growths::Growths(NodeState& node, BindingPolicy& binding, RequestQueue& queue, GpuImages& images,
                  Outbox& outbox)
     : node_(node), binding_(binding), queue_(queue), images_(images), outbox_(outbox) {}
+
+bool Growths::HasFor(InstanceId shard) const {
+  return std::any_of(waiting_.begin(), waiting_.end(),
+                     [shard](const GrowthWanted& growth) { return growth.instance == shard; });
+}
 
 void Growths::Retry() {
   std::erase_if(waiting_, [this](const GrowthWanted& growth) { return Try(growth); });

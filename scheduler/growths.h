@@ -18,6 +18,8 @@ class Growths {
   Growths(NodeState& node, BindingPolicy& binding, RequestQueue& queue, GpuImages& images,
           Outbox& outbox);
 
+  // Whether a growth of the shard waits.
+  bool HasFor(InstanceId shard) const;
   void Add(const GrowthWanted& growth) { waiting_.push_back(growth); }
   // Answers growths that have room, the oldest first, and evicts for the rest.
   void Retry();

@@ -13,7 +13,7 @@ class HeavinessEviction final : public EvictionPolicy {
         instance.image.copies.begin(), instance.image.copies.end(), [&](const auto& copy) {
           return copy.first != gpu && copy.second.state == Copy::State::kPresent;
         });
-    const bool is_heavy = node.FunctionOf(instance).run_times.is_heavy();
+    const bool is_heavy = node.IsHeavy(node.FunctionOf(instance));
     return {.group = is_replica ? kReplica
                      : is_heavy ? kHeavy
                                 : kLight,

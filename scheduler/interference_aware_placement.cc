@@ -82,7 +82,7 @@ class InterferenceAwarePlacement final : public PlacementPolicy {
       const bool shares_a_switch = gpu.pcie_switch && neighbour.pcie_switch == gpu.pcie_switch;
       if (id == gpu.id || !shares_a_switch || !neighbour.loading) continue;
       const FunctionState& function = node.FunctionOf(node.instances.at(neighbour.loading));
-      worst = std::max(worst, function.run_times.is_heavy() ? kHeavy : kLight);
+      worst = std::max(worst, node.IsHeavy(function) ? kHeavy : kLight);
     }
     return worst;
   }

@@ -5,12 +5,15 @@ namespace torpor::scheduler {
 KeepAlives::KeepAlives(NodeState& node, GpuImages& images, Outbox& outbox)
     : node_(node), images_(images), outbox_(outbox) {}
 
-void KeepAlives::Note(const Instance& lead) {
+void KeepAlives::Forget(const Instance& lead) {
   const auto noted = end_of_.find(lead.id);
-  if (noted != end_of_.end()) {
-    ends_.erase({noted->second, lead.id});
-    end_of_.erase(noted);
-  }
+  if (noted == end_of_.end()) return;
+  ends_.erase({noted->second, lead.id});
+  end_of_.erase(noted);
+}
+
+void KeepAlives::Note(const Instance& lead) {
+  Forget(lead);
   const Duration keep_alive = node_.FunctionOf(lead).keep_alive;
   if (keep_alive == Duration::zero()) return;
   const TimePoint end = lead.image.last_used + keep_alive;

@@ -17,6 +17,7 @@ class KeepAlives {
 
   // Starts the instance's keep-alive at the last use, or drops it if the function has none.
   void Note(const Instance& lead);
+  void Forget(const Instance& lead);
   // Evicts due images unless in use, wanted or pinned, and asks for a WakeUp at the next end.
   void End();
 

@@ -16,6 +16,7 @@
 #include "base/ids.h"
 #include "base/units.h"
 #include "scheduler/events.h"
+#include "scheduler/policy_constants.h"
 #include "scheduler/recent_median.h"
 #include "scheduler/recent_outcomes.h"
 
@@ -55,11 +56,11 @@ struct RunTimes {
   RecentMedian transfer;                  // of the image from the host, beside the run
 
   // Whether swapping slows a run down visibly (section 5.3). True while unknown: then no neighbour
-  // is disturbed by mistake.
-  bool is_heavy() const {
+  // is disturbed by mistake. `ratio`: PolicyConstants::heavy_ratio.
+  bool is_heavy(double ratio) const {
     const std::optional<Duration> resident = of(ImageSource::kResident).value();
     const std::optional<Duration> from_host = of(ImageSource::kHost).value();
-    return !resident || !from_host || ToSeconds(*from_host) > 1.3 * ToSeconds(*resident);
+    return !resident || !from_host || ToSeconds(*from_host) > ratio * ToSeconds(*resident);
   }
   const RecentMedian& of(ImageSource source) const {
     return by_source[static_cast<std::size_t>(source)];
@@ -203,6 +204,7 @@ struct Instance {
   InstanceId lead;                           // the lead shard of the instance, perhaps this shard
   std::vector<InstanceId> secondary_shards;  // of a lead shard
   int max_in_flight = 1;                     // explicit requests under one lease
+  Health health = Health::kServing;          // of a lead shard
   std::optional<GpuIndex> bound_gpu;         // the only GPU, if bound; see BindingPolicy
   Image image;
   Tenancy tenancy;
@@ -249,9 +251,13 @@ struct NodeState {
   std::unordered_map<TenantId, Tenant> tenants;
   std::unordered_map<InstanceId, Instance> instances;
   std::unordered_map<RequestId, Request> requests;  // waiting, in flight, or lost
+  double heavy_ratio = PolicyConstants().heavy_ratio;
 
   const FunctionState& FunctionOf(const Instance& instance) const {
     return functions.at(instance.function);
+  }
+  bool IsHeavy(const FunctionState& function) const {
+    return function.run_times.is_heavy(heavy_ratio);
   }
   double WeightOf(TenantId tenant) const {
     const auto found = tenants.find(tenant);

@@ -3,7 +3,7 @@
 namespace torpor::scheduler {
 
 void RecentOutcomes::Add(bool in_time, TimePoint now) {
-  if (parts_.empty() || now >= parts_.back().begin + kTogether) parts_.push_back({.begin = now});
+  if (parts_.empty() || now >= parts_.back().begin + together()) parts_.push_back({.begin = now});
   ++finished_;
   ++parts_.back().finished;
   if (!in_time) return;
@@ -19,11 +19,11 @@ void RecentOutcomes::Forget(TimePoint now) {
   }
 }
 
-void RecentOutcomes::Clear() { *this = {}; }
+void RecentOutcomes::Clear() { *this = RecentOutcomes(window_); }
 
 std::optional<TimePoint> RecentOutcomes::next_end() const {
   if (parts_.empty()) return std::nullopt;
-  return parts_.front().begin + kTogether + kOutcomeWindow;
+  return parts_.front().begin + together() + window_;
 }
 
 }  // namespace torpor::scheduler

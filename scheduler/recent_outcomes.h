@@ -5,17 +5,16 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "scheduler/policy_constants.h"
 
 namespace torpor::scheduler {
 
-// For how long what became of a request counts: what was an hour ago says little about how a
-// function does now. The paper's experiments are shorter; there it forgets nothing.
-inline constexpr Duration kOutcomeWindow = std::chrono::hours(1);
-
-// How many requests of a function ended in the last kOutcomeWindow, and how many in time. Those of
-// ten minutes are forgotten together, when the last is that old.
+// How many requests of a function ended in the last time, a window, and how many in time. Those of
+// a sixth of the window are forgotten together, when the last is as old as the window.
 class RecentOutcomes {
  public:
+  explicit RecentOutcomes(Duration window = PolicyConstants().outcome_window) : window_(window) {}
+
   void Add(bool in_time, TimePoint now);
   // Forgets what is too old.
   void Forget(TimePoint now);
@@ -28,14 +27,15 @@ class RecentOutcomes {
   std::optional<TimePoint> next_end() const;
 
  private:
-  static constexpr Duration kTogether = std::chrono::minutes(10);
-
   struct Part {
     TimePoint begin;
     std::uint64_t finished = 0;
     std::uint64_t in_time = 0;
   };
 
+  Duration together() const { return window_ / 6; }
+
+  Duration window_;
   std::vector<Part> parts_;  // the oldest first; at most seven
   std::uint64_t finished_ = 0;
   std::uint64_t in_time_ = 0;

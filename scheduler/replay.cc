@@ -37,10 +37,11 @@ class Replayer {
   void TakeHeader(const std::string& line) {
     const Decoded<EventLogHeader> header = DecodeHeader(line);
     if (!header.value) return Fail(header.error);
-    std::optional<Setup> setup = MakeSetup(header.value->policy, header.value->seed);
-    if (!setup) return Fail("there is no policy \"" + header.value->policy + '"');
     const std::string wrong = WhatIsWrong(header.value->options);
     if (!wrong.empty()) return Fail(wrong);
+    std::optional<Setup> setup =
+        MakeSetup(header.value->policy, header.value->seed, header.value->options.constants);
+    if (!setup) return Fail("there is no policy \"" + header.value->policy + '"');
     scheduler_.emplace(std::move(setup->policies), header.value->options);
   }
 
@@ -50,7 +51,7 @@ class Replayer {
     const auto& [when, event] = *logged.value;
     if (when < last_) return Fail("the time goes back");
     last_ = when;
-    const std::string wrong = WhatIsWrong(event, when, scheduler_->node());
+    const std::string wrong = WhatIsWrong(event, when, *scheduler_);
     if (!wrong.empty()) return Fail(wrong);
     ++outcome_.events;
     for (const Action& action : scheduler_->OnEvent(event, when)) {

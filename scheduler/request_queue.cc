@@ -1,6 +1,8 @@
 #include "scheduler/request_queue.h"
 
 #include <algorithm>
+#include <iterator>
+#include <tuple>
 
 namespace torpor::scheduler {
 
@@ -88,22 +90,71 @@ void RequestQueue::Change(FunctionState& function, const std::function<void()>& 
   for (const Instance* const instance : queued) policy_.Add(*instance, node_, outbox_.now());
 }
 
-void RequestQueue::TakeFromSibling(Instance& lead) {
-  const auto is_for_any = [this](const auto& entry) {
-    return node_.requests.at(entry.second).is_for_any;
+Instance& RequestQueue::ChooseInstance(const FunctionState& function) {
+  const auto rank = [this](InstanceId id) {
+    const Instance& instance = node_.instances.at(id);
+    return std::tuple(instance.health, instance.waiting.size() + instance.tenancy.requests.size(),
+                      instance.image.is_present() ? 0 : 1);
   };
-  Instance* busiest = nullptr;
-  for (const InstanceId id : node_.FunctionOf(lead).instances) {
-    Instance& sibling = node_.instances.at(id);
-    if (std::none_of(sibling.waiting.begin(), sibling.waiting.end(), is_for_any)) continue;
+  return node_.instances.at(
+      *std::min_element(function.instances.begin(), function.instances.end(),
+                        [&](InstanceId a, InstanceId b) { return rank(a) < rank(b); }));
+}
+
+Health RequestQueue::BestHealthOf(const FunctionState& function) const {
+  Health best = Health::kDown;
+  for (const InstanceId id : function.instances) {
+    best = std::min(best, node_.instances.at(id).health);
+  }
+  return best;
+}
+
+std::vector<RequestId> RequestQueue::ForAnyOf(const Instance& lead) const {
+  std::vector<RequestId> requests;
+  for (const auto& [turn, request] : lead.waiting) {
+    if (node_.requests.at(request).is_for_any) requests.push_back(request);
+  }
+  return requests;
+}
+
+void RequestQueue::Move(RequestId id, Instance& to) {
+  Request request = node_.requests.at(id);
+  Remove(request);
+  request.instance = to.id;
+  Add(request);
+}
+
+void RequestQueue::TakeFromSibling(Instance& lead) {
+  const FunctionState& function = node_.FunctionOf(lead);
+  if (function.instances.size() == 1 || lead.health > BestHealthOf(function)) return;
+  const Instance* busiest = nullptr;
+  for (const InstanceId id : function.instances) {
+    const Instance& sibling = node_.instances.at(id);
+    if (ForAnyOf(sibling).empty()) continue;
     if (sibling.waiting.size() > (busiest ? busiest->waiting.size() : 0)) busiest = &sibling;
   }
-  if (!busiest) return;
-  const auto found = std::find_if(busiest->waiting.begin(), busiest->waiting.end(), is_for_any);
-  Request request = node_.requests.at(found->second);
-  Remove(request);
-  request.instance = lead.id;
-  Add(request);
+  if (busiest) Move(ForAnyOf(*busiest).front(), lead);
+}
+
+void RequestQueue::Rebalance(const FunctionState& function) {
+  if (function.instances.size() == 1) return;
+  const Health best = BestHealthOf(function);
+  for (const InstanceId id : function.instances) {
+    const Instance& instance = node_.instances.at(id);
+    if (instance.health == best) continue;
+    for (const RequestId request : ForAnyOf(instance)) Move(request, ChooseInstance(function));
+  }
+  for (const InstanceId id : function.instances) {
+    Instance& instance = node_.instances.at(id);
+    if (instance.tenancy.is_idle() && instance.waiting.empty()) TakeFromSibling(instance);
+  }
+}
+
+void RequestQueue::Forget(const FunctionState& function) {
+  policy_.Forget(function);
+  for (auto end = outcome_ends_.begin(); end != outcome_ends_.end();) {
+    end = end->second == function.id ? outcome_ends_.erase(end) : std::next(end);
+  }
 }
 
 void RequestQueue::Count(const Request& request, bool in_time) {

@@ -34,8 +34,16 @@ class RequestQueue {
   // Applies `too_late` to the instance's first request if an answer in time is no longer possible.
   // Returns whether anything was done: the order of the queue may have changed.
   bool StepAside(Instance& lead);
-  // Moves a request that any instance may serve from the function's busiest instance to `lead`.
+
+  // Returns the instance for a request that any may serve: of those with the best health the least
+  // busy, if possible with an image on a GPU. The function must have an instance.
+  Instance& ChooseInstance(const FunctionState& function);
+  // Moves a request that any instance may serve from the function's busiest instance to `lead`,
+  // unless another instance's health is better.
   void TakeFromSibling(Instance& lead);
+  // Moves requests that any instance may serve to instances of the best health. To be called after
+  // a change of an instance's health.
+  void Rebalance(const FunctionState& function);
 
   // To be called after a change of the instance's phase or of the image's copies.
   void Update(Instance& lead);
@@ -47,9 +55,12 @@ class RequestQueue {
   // Calls `change` while no instance of the function is in the queue.
   void Change(FunctionState& function, const std::function<void()>& change);
 
+  // Drops what is kept of a function without instances.
+  void Forget(const FunctionState& function);
+
   // Counts an explicit request that is over.
   void Count(const Request& request, bool in_time);
-  // Drops outcomes older than kOutcomeWindow.
+  // Drops outcomes older than the window.
   void ForgetOutcomes();
 
   // As QueuePolicy::First.
@@ -64,6 +75,10 @@ class RequestQueue {
 
  private:
   bool IsTooLate(const Instance& lead) const;
+  Health BestHealthOf(const FunctionState& function) const;
+  // The instance's waiting requests that any instance may serve, in their order.
+  std::vector<RequestId> ForAnyOf(const Instance& lead) const;
+  void Move(RequestId id, Instance& to);
 
   NodeState& node_;
   QueuePolicy& policy_;

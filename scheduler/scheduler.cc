@@ -22,7 +22,18 @@ Scheduler::Scheduler(Policies policies, SchedulerOptions options)
       leases_(node_, *policies_.queue, queue_, images_, keep_alives_,
               {.implicit_quantum_for_request = options_.implicit_quantum_for_request,
                .implicit_quantum = options_.implicit_quantum},
-              outbox_) {}
+              outbox_) {
+  node_.heavy_ratio = options_.constants.heavy_ratio;
+}
+
+FunctionState& Scheduler::FunctionFor(FunctionId id) {
+  const auto [function, is_new] = node_.functions.try_emplace(id);
+  if (is_new) {
+    function->second.id = id;
+    function->second.recent = RecentOutcomes(options_.constants.outcome_window);
+  }
+  return function->second;
+}
 
 Actions Scheduler::OnEvent(const Event& event, TimePoint now) {
   outbox_.Begin(now);
@@ -76,8 +87,7 @@ void Scheduler::Handle(const TenantSet& event) {
 }
 
 void Scheduler::Handle(const FunctionSet& event) {
-  FunctionState& function = node_.functions[event.function];
-  function.id = event.function;
+  FunctionState& function = FunctionFor(event.function);
   queue_.Change(function, [&] {
     if (function.objective != event.objective) function.recent.Clear();
     function.tenant = event.tenant;
@@ -104,9 +114,52 @@ void Scheduler::Handle(const InstanceAdded& event) {
     secondary.function = lead.function;
     secondary.lead = event.instance;
   }
-  FunctionState& function = node_.functions[lead.function];
-  function.id = lead.function;
+  FunctionState& function = FunctionFor(lead.function);
   function.instances.push_back(lead.id);
+}
+
+void Scheduler::Handle(const HealthChanged& event) {
+  Instance& lead = node_.instances.at(event.instance);
+  lead.health = event.health;
+  queue_.Rebalance(node_.FunctionOf(lead));
+}
+
+bool Scheduler::MayRemove(InstanceId id) const {
+  const Instance& lead = node_.instances.at(id);
+  if (!lead.tenancy.is_idle() || !lead.waiting.empty()) return false;
+  bool is_quiet = true;
+  node_.ForEachShard(lead, [&](const Instance& shard) {
+    is_quiet = is_quiet && !growths_.HasFor(shard.id) &&
+               std::all_of(shard.image.copies.begin(), shard.image.copies.end(), [](const auto& c) {
+                 return c.second.state == Copy::State::kPresent && !c.second.is_saving;
+               });
+  });
+  // Lost requests neither wait nor run.
+  return is_quiet && std::none_of(node_.requests.begin(), node_.requests.end(),
+                                  [id](const auto& r) { return r.second.instance == id; });
+}
+
+void Scheduler::Handle(const InstanceRemoved& event) {
+  const Instance& lead = node_.instances.at(event.instance);
+  std::vector<InstanceId> shards = lead.secondary_shards;
+  shards.push_back(lead.id);
+  loads_.Forget(lead);
+  keep_alives_.Forget(lead);
+  choosing_.erase(lead.id);
+  queue_.cold().erase(lead.id);
+  std::erase(node_.functions.at(lead.function).instances, lead.id);
+  for (const InstanceId id : shards) {
+    while (!node_.instances.at(id).image.copies.empty()) {
+      Instance& shard = node_.instances.at(id);
+      images_.Drop(shard, shard.image.copies.begin()->first);
+    }
+  }
+  for (const InstanceId id : shards) node_.instances.erase(id);
+}
+
+void Scheduler::Handle(const FunctionRemoved& event) {
+  queue_.Forget(node_.functions.at(event.function));
+  node_.functions.erase(event.function);
 }
 
 void Scheduler::Handle(const RequestArrived& event) {
@@ -124,16 +177,8 @@ void Scheduler::Handle(const RequestArrived& event) {
 }
 
 Instance& Scheduler::InstanceFor(const RequestArrived& event) {
-  if (event.instance) return node_.instances.at(event.instance);
-  const auto load = [this](InstanceId id) {
-    const Instance& instance = node_.instances.at(id);
-    return std::pair(instance.waiting.size() + instance.tenancy.requests.size(),
-                     instance.image.is_present() ? 0 : 1);
-  };
-  const std::vector<InstanceId>& instances = node_.functions.at(event.function).instances;
-  return node_.instances.at(
-      *std::min_element(instances.begin(), instances.end(),
-                        [&](InstanceId a, InstanceId b) { return load(a) < load(b); }));
+  return event.instance ? node_.instances.at(event.instance)
+                        : queue_.ChooseInstance(node_.functions.at(event.function));
 }
 
 Request Scheduler::RequestOf(const RequestArrived& event, const Instance& instance) {

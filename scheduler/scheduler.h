@@ -15,6 +15,7 @@
 #include "scheduler/load_requests.h"
 #include "scheduler/outbox.h"
 #include "scheduler/policies.h"
+#include "scheduler/policy_constants.h"
 #include "scheduler/request_queue.h"
 
 namespace torpor::scheduler {
@@ -32,6 +33,7 @@ struct SchedulerOptions {
   bool swaps_from_peers = true;
   TooLate too_late = TooLate::kServe;
   std::size_t max_waiting = 0;  // more explicit requests are refused; 0: any number
+  PolicyConstants constants{};  // of the policies, too
 };
 
 // Decides which request runs on which GPU, what is evicted and what waits. A deterministic state
@@ -70,6 +72,9 @@ class Scheduler {
   // Explicit requests that wait for a GPU.
   std::size_t waiting() const { return queue_.waiting(); }
 
+  // Whether InstanceRemoved may come for the instance. O(n) in requests.
+  bool MayRemove(InstanceId lead) const;
+
   // Whether a load of the shard's image is open, and the image not sent for.
   bool IsLoadWanted(InstanceId shard) const { return loads_.IsWanted(node_.instances.at(shard)); }
 
@@ -88,6 +93,9 @@ class Scheduler {
   void Handle(const TenantSet& event);
   void Handle(const FunctionSet& event);
   void Handle(const InstanceAdded& event);
+  void Handle(const HealthChanged& event);
+  void Handle(const InstanceRemoved& event);
+  void Handle(const FunctionRemoved& event);
   void Handle(const RequestArrived& event);
   void Handle(const RequestGone& event);
   void Handle(const SwapInDone& event);
@@ -104,7 +112,9 @@ class Scheduler {
 
   void OnSwappedIn(Instance& shard, GpuIndex gpu);
   void OnSwapInFailed(Instance& shard, GpuIndex gpu);
-  // The instance named in the event, or the function's least busy instance.
+  // Returns the function's state, made if the function is new.
+  FunctionState& FunctionFor(FunctionId id);
+  // The instance named in the event, or the function's instance for the request.
   Instance& InstanceFor(const RequestArrived& event);
   Request RequestOf(const RequestArrived& event, const Instance& instance);
   bool IsQueueFull(const Request& request) const;

@@ -5,50 +5,56 @@
 namespace torpor::scheduler {
 namespace {
 
-Setup Torpor(std::uint64_t) {
-  return {{MakeSharedQueue(RrcQueues()), MakeInterferenceAwarePlacement(), MakeHeavinessEviction()},
+QueueFactory Queues(const PolicyConstants& constants) {
+  return RrcQueues({.alpha = constants.alpha_start, .period = constants.alpha_period});
+}
+
+Setup Torpor(std::uint64_t, const PolicyConstants& constants) {
+  return {{MakeSharedQueue(Queues(constants)), MakeInterferenceAwarePlacement(),
+           MakeHeavinessEviction()},
           {}};
 }
 
-Setup TorporPlus(std::uint64_t) {
+Setup TorporPlus(std::uint64_t, const PolicyConstants&) {
   return {{MakeSharedQueue([] { return MakeLatestStartQueue(); }), MakeLookAheadPlacement(),
            MakeExpectedCostEviction()},
           {.too_late = TooLate::kServeLast}};
 }
 
-Setup Fifo(std::uint64_t) {
+Setup Fifo(std::uint64_t, const PolicyConstants&) {
   return {
       {MakeSharedQueue(MakeFifoQueue), MakeInterferenceAwarePlacement(), MakeHeavinessEviction()},
       {}};
 }
 
-Setup EarliestDeadline(std::uint64_t) {
+Setup EarliestDeadline(std::uint64_t, const PolicyConstants&) {
   return {{MakeSharedQueue(MakeDeadlineQueue), MakeInterferenceAwarePlacement(),
            MakeHeavinessEviction()},
           {}};
 }
 
-Setup Random(std::uint64_t seed) {
-  return {{MakeSharedQueue(RrcQueues()), MakeRandomPlacement(seed), MakeHeavinessEviction()},
+Setup Random(std::uint64_t seed, const PolicyConstants& constants) {
+  return {{MakeSharedQueue(Queues(constants)), MakeRandomPlacement(seed), MakeHeavinessEviction()},
           {.swaps_from_peers = false}};
 }
 
-Setup Lru(std::uint64_t) {
-  return {{MakeSharedQueue(RrcQueues()), MakeInterferenceAwarePlacement(), MakeLruEviction()}, {}};
+Setup Lru(std::uint64_t, const PolicyConstants& constants) {
+  return {{MakeSharedQueue(Queues(constants)), MakeInterferenceAwarePlacement(), MakeLruEviction()},
+          {}};
 }
 
-Setup SimpleSwap(std::uint64_t seed) {
+Setup SimpleSwap(std::uint64_t seed, const PolicyConstants&) {
   return {{MakeSharedQueue(MakeFifoQueue), MakeRandomPlacement(seed), MakeLruEviction()},
           {.swaps_from_peers = false}};
 }
 
-Setup BoundEarly(std::uint64_t) {
+Setup BoundEarly(std::uint64_t, const PolicyConstants&) {
   return {{MakeSharedQueue(MakeFifoQueue), MakeResidentFirstPlacement(), MakeLruEviction(),
            MakeEarlyBinding()},
           {.evicts = false}};
 }
 
-Setup KeepAlive(std::uint64_t) {
+Setup KeepAlive(std::uint64_t, const PolicyConstants&) {
   return {{MakeSharedQueue(MakeFifoQueue), MakeResidentFirstPlacement(), MakeLruEviction(),
            MakeResidentBinding()},
           {.evicts = false}};
@@ -56,7 +62,7 @@ Setup KeepAlive(std::uint64_t) {
 
 struct Named {
   std::string_view name;
-  Setup (*make)(std::uint64_t seed);
+  Setup (*make)(std::uint64_t seed, const PolicyConstants& constants);
 };
 
 constexpr std::array<Named, 10> kSetups = {{
@@ -81,9 +87,13 @@ std::vector<std::string_view> SetupNames() {
   return names;
 }
 
-std::optional<Setup> MakeSetup(std::string_view name, std::uint64_t seed) {
-  for (const Named& setup : kSetups) {
-    if (setup.name == name) return setup.make(seed);
+std::optional<Setup> MakeSetup(std::string_view name, std::uint64_t seed,
+                               const PolicyConstants& constants) {
+  for (const Named& named : kSetups) {
+    if (named.name != name) continue;
+    Setup setup = named.make(seed, constants);
+    setup.options.constants = constants;
+    return setup;
   }
   return std::nullopt;
 }

@@ -17,7 +17,9 @@ struct Setup {
 // Names of all setups, which docs/scheduling.md describes.
 std::vector<std::string_view> SetupNames();
 
-// Returns nullopt for an unknown name. `seed`: for setups that draw at random.
-std::optional<Setup> MakeSetup(std::string_view name, std::uint64_t seed = 0);
+// Returns nullopt for an unknown name. `seed`: for setups that draw at random. The options have
+// the constants.
+std::optional<Setup> MakeSetup(std::string_view name, std::uint64_t seed = 0,
+                               const PolicyConstants& constants = {});
 
 }  // namespace torpor::scheduler

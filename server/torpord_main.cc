@@ -18,13 +18,14 @@
 #include "server/config/config_loader.h"
 #include "server/config/settings.h"
 #include "server/daemon/cuda_libraries.h"
+#include "server/daemon/live_config.h"
 #include "server/daemon/run_folder.h"
 #include "server/daemon/service_manager.h"
 #include "server/daemon/topology_preset.h"
 #include "server/log/structured_log.h"
 #include "server/metrics/metrics.h"
 #include "server/node/node.h"
-#include "server/router/router.h"
+#include "server/routing/remote_router.h"
 #include "server/version/version.h"
 
 namespace torpor::server {
@@ -41,15 +42,19 @@ constexpr const char* kFooter =
     "overrides the file.\n\n"
     "Signals:\n"
     "  SIGTERM, SIGINT  refuse new requests, wait for running requests, stop\n"
-    "  SIGHUP           check the configuration file and log the result; only a restart applies\n"
-    "                   changes\n\n"
+    "  SIGUSR1          stop for a restart: the router stays, and new requests wait there for the\n"
+    "                   next torpord\n"
+    "  SIGHUP           read the configuration file and the tokens again, and apply functions and\n"
+    "                   tenants; nothing if the file is not valid\n\n"
     "Exit status: 0 after an orderly stop, 1 for a failure, 2 for a wrong flag or "
     "configuration.\n\n"
     "Files:\n"
     "  /etc/torpor/config.yaml   configuration (docs/configuration.md)\n"
     "  /run/torpor/torpor.sock   where functions connect\n"
     "  /run/torpor/admin.sock    where torporctl connects\n"
-    "  /var/lib/torpor           modules and measurements of links, kept over restarts";
+    "  /var/lib/torpor           modules, measurements of links and changes of functions, kept "
+    "over\n"
+    "                            restarts";
 
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
@@ -102,29 +107,50 @@ sigset_t BlockSignals() {
   signal(SIGPIPE, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, number);
+  for (const int number : {SIGTERM, SIGINT, SIGUSR1, SIGHUP}) sigaddset(&signals, number);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
 
+enum class StopKind {
+  kFinal,     // nobody serves afterwards
+  kHandover,  // another torpord follows, and finds the router with requests that wait
+};
+
 // The parts of torpord in the order of their start; destroyed in reverse order.
 class Daemon {
  public:
-  static absl::StatusOr<std::unique_ptr<Daemon>> Start(Config config) {
+  // `configure`: changes the configuration, as LiveConfig::Change.
+  using Configure = decltype(AdminServer::Sources::configure);
+  static absl::StatusOr<std::unique_ptr<Daemon>> Start(Config config, Configure configure) {
     TORPOR_ASSIGN_OR_RETURN(RunFolder folder, RunFolder::Claim(config));
     std::unique_ptr<Daemon> daemon(new Daemon(std::move(config), std::move(folder)));
-    TORPOR_RETURN_IF_ERROR(daemon->StartParts());
+    TORPOR_RETURN_IF_ERROR(daemon->StartParts(std::move(configure)));
     return daemon;
+  }
+
+  // As LiveConfig::Parts::apply.
+  absl::Status Apply(const Config& config, bool is_trial) {
+    TORPOR_RETURN_IF_ERROR(node_->Reconfigure(config, is_trial));
+    if (is_trial) return absl::OkStatus();
+    metrics_.SetFunctions(config.functions);
+    if (router_ != nullptr) router_->SetFunctions(config.functions);
+    return absl::OkStatus();
   }
 
   bool Ready() { return node_->Ready(); }
 
   // Waits for requests in progress, up to the drain timeout, and stops.
-  void Stop() {
+  void Stop(StopKind kind) {
     is_draining_ = true;
-    if (router_ != nullptr) router_->Drain();
-    router_.reset();  // aborts the rest, so that the node need not wait again
+    if (router_ != nullptr && kind == StopKind::kFinal) {
+      router_->Stop();
+    } else if (router_ != nullptr) {
+      router_->Pause();
+    }
     node_->Drain();
+    // Before the node answers requests that still wait: after a handover they go on waiting.
+    router_.reset();
     node_->Stop();
   }
 
@@ -132,18 +158,13 @@ class Daemon {
   Daemon(Config config, RunFolder folder)
       : config_(std::move(config)), folder_(std::move(folder)), metrics_(config_) {}
 
-  absl::Status StartParts() {
+  absl::Status StartParts(Configure configure) {
     TORPOR_ASSIGN_OR_RETURN(const CudaLibraries cuda,
                             FindCudaLibraries(config_, ProgramDirectory()));
     config_.cuda_library_dir = cuda.folder;
     config_.is_emulated = cuda.is_emulated;
     TORPOR_ASSIGN_OR_RETURN(node_, Node::Start(config_, metrics_));
-    TORPOR_ASSIGN_OR_RETURN(
-        router_,
-        Router::Start(config_, {.broker = &node_->broker(),
-                                .metrics = &metrics_,
-                                .is_ready = [this] { return !is_draining_ && node_->Ready(); },
-                                .snapshot = [this] { return node_->Snapshot(); }}));
+    TORPOR_RETURN_IF_ERROR(StartRouter());
     TORPOR_ASSIGN_OR_RETURN(
         admin_,
         AdminServer::Start(
@@ -151,22 +172,50 @@ class Daemon {
             {.snapshot = [this] { return Snapshot(); },
              .administer =
                  [this](const AdminRequest& request) { return node_->Administer(request); },
-             .change =
-                 [this](const std::string& function, std::span<const SettingText> changes) {
-                   return node_->Change(function, changes);
-                 },
+             .configure = std::move(configure),
              .explain =
                  [this](const std::string& request_id) { return node_->Explain(request_id); },
-             .http_address = router_->http_address(),
-             .metrics_address = router_->metrics_address()}));
+             .http_address = http_address(),
+             .metrics_address = metrics_address()}));
     LogEvent(spdlog::level::info, "started",
              {{"version", Version()},
-              {"http", router_->http_address()},
-              {"metrics", router_->metrics_address()},
+              {"http", http_address()},
+              {"metrics", metrics_address()},
               {"socket", config_.client_socket},
               {"functions", config_.functions.size()},
               {"gpus", cuda.is_emulated ? "emulated" : "real"}});
     return absl::OkStatus();
+  }
+
+  absl::Status StartRouter() {
+    const bool has_addresses =
+        !config_.router.http_address.empty() || !config_.router.metrics_address.empty();
+    if (!has_addresses) return absl::OkStatus();
+    TORPOR_ASSIGN_OR_RETURN(
+        router_,
+        RemoteRouter::Start(
+            config_,
+            {.broker = &node_->broker(),
+             .readiness = [this](const std::string& function) { return FindReadiness(function); },
+             .metrics = [this] { return metrics_.Render(node_->Snapshot()); },
+             .program = ProgramDirectory() + "/torpor-router"}));
+    return absl::OkStatus();
+  }
+
+  std::string http_address() const { return router_ == nullptr ? "" : router_->http_address(); }
+  std::string metrics_address() const {
+    return router_ == nullptr ? "" : router_->metrics_address();
+  }
+
+  // As NodeInquiry::AskReadiness.
+  Readiness FindReadiness(const std::string& function) {
+    if (is_draining_) return {.reason = "torpord is shutting down"};
+    if (!node_->Ready()) return {.reason = "no GPU serves"};
+    if (function.empty()) return {.is_ready = true};
+    std::vector<std::string> upstreams = node_->ServingUpstreams(function);
+    if (upstreams.empty())
+      return {.reason = "no instance of the function has both a session and a server that answers"};
+    return {.is_ready = true, .upstreams = std::move(upstreams)};
   }
 
   NodeSnapshot Snapshot() {
@@ -180,32 +229,33 @@ class Daemon {
   Metrics metrics_;
   std::atomic<bool> is_draining_ = false;
   std::unique_ptr<Node> node_;
-  std::unique_ptr<Router> router_;
+  std::unique_ptr<RemoteRouter> router_;  // nullptr without addresses
   std::unique_ptr<AdminServer> admin_;
 };
 
-// Loads the configuration and checks the files that are named there.
-absl::StatusOr<Config> LoadCheckedConfig(const ConfigSources& sources) {
+absl::StatusOr<Config> LoadWithTopology(const ConfigSources& sources) {
   TORPOR_ASSIGN_OR_RETURN(Config config, LoadConfig(sources));
   config.emulator_topology = FindTopology(config.emulator_topology, ProgramDirectory());
-  TORPOR_RETURN_IF_ERROR(CheckFiles(config));
   return config;
 }
 
-void CheckConfigurationFile(const ConfigSources& sources) {
-  const absl::StatusOr<Config> config = LoadCheckedConfig(sources);
-  if (!config.ok()) {
+// Applies the configuration file. A file with mistakes changes nothing.
+void Reload(LiveConfig& live) {
+  const absl::StatusOr<LiveConfig::Lines> lines = live.Reload();
+  if (!lines.ok()) {
     LogEvent(spdlog::level::err,
-             "the configuration file is not valid; torpord goes on with what it has",
-             {{"error", std::string(config.status().message())}});
-  } else {
-    LogEvent(spdlog::level::warn, "the configuration file is valid; restart torpord to apply it",
-             {{"file", sources.file.string()}});
+             "the configuration is not applied; torpord goes on with what it has",
+             {{"error", std::string(lines.status().message())}});
+    return;
   }
+  for (const std::string& line : *lines) {
+    LogEvent(spdlog::level::info, "configuration", {{"change", line}});
+  }
+  LogEvent(spdlog::level::info, "the configuration is applied", {{"changes", lines->size()}});
 }
 
-// Serves until SIGTERM or SIGINT.
-void Serve(Daemon& daemon, const ConfigSources& sources, const sigset_t& signals) {
+// Serves until a signal says how to stop.
+StopKind Serve(Daemon& daemon, LiveConfig& live, const sigset_t& signals) {
   constexpr std::chrono::milliseconds kUntilReady(5);
   constexpr std::chrono::hours kIdle(1);
   const auto watchdog = WatchdogInterval();
@@ -216,11 +266,11 @@ void Serve(Daemon& daemon, const ConfigSources& sources, const sigset_t& signals
     const timespec timeout = {wait / std::chrono::seconds(1),
                               (wait % std::chrono::seconds(1)).count()};
     const int number = sigtimedwait(&signals, nullptr, &timeout);
-    if (number == SIGTERM || number == SIGINT) {
+    if (number == SIGTERM || number == SIGINT || number == SIGUSR1) {
       LogEvent(spdlog::level::info, "stopping", {{"signal", number}});
-      return;
+      return number == SIGUSR1 ? StopKind::kHandover : StopKind::kFinal;
     }
-    if (number == SIGHUP) CheckConfigurationFile(sources);
+    if (number == SIGHUP) Reload(live);
     if (!is_ready && daemon.Ready()) {
       is_ready = true;
       LogEvent(spdlog::level::info, "ready", {});
@@ -235,9 +285,14 @@ int Run(int argc, char** argv) {
   if (const int* const exit_status = std::get_if<int>(&parsed)) return *exit_status;
   const CommandLine& line = std::get<CommandLine>(parsed);
 
-  const absl::StatusOr<Config> config = LoadCheckedConfig(line.sources);
-  if (!config.ok()) {
-    PrintFailure(config.status());
+  std::atomic<Daemon*> running = nullptr;  // once started
+  absl::StatusOr<std::unique_ptr<LiveConfig>> live = LiveConfig::Load(
+      {.load = [&line] { return LoadWithTopology(line.sources); },
+       .check = CheckFiles,
+       .apply = [&running](const Config& config,
+                           bool is_trial) { return running.load()->Apply(config, is_trial); }});
+  if (!live.ok()) {
+    PrintFailure(live.status());
     return kExitUsage;
   }
   if (line.check_config) {
@@ -245,19 +300,28 @@ int Run(int argc, char** argv) {
     return 0;
   }
 
-  SetUpLog(config->log.level, config->log.format);
+  const Config& config = (*live)->at_start();
+  SetUpLog(config.log.level, config.log.format);
+  for (const std::string& what : (*live)->superseded()) {
+    LogEvent(spdlog::level::warn, "configuration", {{"change", what}});
+  }
   const sigset_t signals = BlockSignals();
   RaiseDescriptorLimit();
   umask(0007);  // sockets and files are for owner and group
-  absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(*config);
+  const absl::StatusOr<std::unique_ptr<Daemon>> daemon =
+      Daemon::Start(config, [&live, &running](const ConfigRequest& request) {
+        return running.load() != nullptr ? (*live)->Change(request)
+                                         : absl::UnavailableError("torpord is starting; ask again");
+      });
   if (!daemon.ok()) {
     LogEvent(spdlog::level::critical, "cannot start",
              {{"error", std::string(daemon.status().message())}});
     return kExitFailure;
   }
-  Serve(**daemon, line.sources, signals);
+  running = daemon->get();
+  const StopKind kind = Serve(**daemon, **live, signals);
   NotifyServiceManager("STOPPING=1");
-  (*daemon)->Stop();
+  (*daemon)->Stop(kind);
   LogEvent(spdlog::level::info, "stopped", {});
   return 0;
 }

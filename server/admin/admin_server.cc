@@ -68,21 +68,38 @@ void Fill(const ObjectiveSnapshot& objective, v1::FunctionStatus& status) {
   status.set_is_first_group(objective.is_first_group);
 }
 
-void Fill(const FunctionSnapshot& function, const FunctionConfig& config,
-          v1::FunctionStatus& status) {
+void Fill(const InstanceSnapshot& instance, v1::InstanceStatus& status) {
+  status.set_name(instance.name);
+  status.set_state(instance.state);
+  status.set_health(instance.health);
+  status.set_upstream(instance.upstream);
+  for (const int gpu : instance.resident_gpus) status.add_resident_gpus(gpu);
+  status.set_image_bytes(instance.image_bytes);
+  status.set_sessions(instance.sessions);
+  status.set_requests(instance.requests);
+  status.set_gpu_seconds(instance.gpu_seconds);
+  status.set_swaps_in(instance.swaps_in);
+  status.set_is_pinned(instance.is_pinned);
+}
+
+void Fill(const FunctionSnapshot& function, v1::FunctionStatus& status) {
   status.set_name(function.name);
   status.set_state(function.state);
   for (const int gpu : function.resident_gpus) status.add_resident_gpus(gpu);
   status.set_image_bytes(function.image_bytes);
-  status.set_memory_limit_bytes(config.memory_limit);
+  status.set_memory_limit_bytes(function.memory_limit);
   status.set_requests(function.requests);
   status.set_errors(function.errors);
   status.set_gpu_seconds(function.gpu_seconds);
   status.set_swaps_in(function.swaps_in);
   status.set_sessions(function.sessions);
-  status.set_upstream(config.upstream);
+  status.set_upstream(function.upstream);
+  status.set_health(function.health);
   status.set_is_pinned(function.is_pinned);
   Fill(function.objective, status);
+  for (const InstanceSnapshot& instance : function.instances) {
+    Fill(instance, *status.add_instances());
+  }
 }
 
 std::string StateOf(const RequestTrace& trace) {
@@ -132,6 +149,7 @@ void Fill(const RequestTrace& trace, const InstancePlacement& placement,
 void Fill(const RequestTrace& trace, v1::Explanation& explanation) {
   explanation.set_request_id(trace.id);
   explanation.set_function(trace.function);
+  explanation.set_instance(trace.instance);
   explanation.set_state(StateOf(trace));
   explanation.set_why(trace.why);
   explanation.set_waiting_before(trace.waiting_before);
@@ -150,10 +168,36 @@ void Fill(const RequestTrace& trace, v1::Explanation& explanation) {
   if (trace.granted && trace.gpu) Fill(trace, trace.placement, explanation);
 }
 
+// Reads an addition or a change of settings.
+template <typename Request>
+ConfigRequest ToConfigRequest(ConfigRequest::Kind kind, const Request& request) {
+  ConfigRequest read{.kind = kind, .function = request.function()};
+  for (const v1::Setting& setting : request.settings()) {
+    read.settings.emplace_back(setting.name(), setting.value());
+  }
+  return read;
+}
+
+ConfigRequest ToConfigRequest(const v1::ConfigureRequest& request) {
+  using Kind = ConfigRequest::Kind;
+  if (request.has_add()) return ToConfigRequest(Kind::kAdd, request.add());
+  if (request.has_apply()) {
+    const v1::ApplyText& apply = request.apply();
+    return {.kind = Kind::kApply,
+            .text = apply.text(),
+            .file_name = apply.file_name(),
+            .prune = apply.prune(),
+            .is_trial = apply.is_trial()};
+  }
+  if (request.has_remove()) {
+    return {.kind = Kind::kRemove, .function = request.remove().function()};
+  }
+  return ToConfigRequest(Kind::kSet, request.set());
+}
+
 class AdminService final : public v1::Admin::Service {
  public:
-  AdminService(const Config& config, AdminServer::Sources sources)
-      : functions_(config.functions), sources_(std::move(sources)) {}
+  explicit AdminService(AdminServer::Sources sources) : sources_(std::move(sources)) {}
 
   grpc::Status GetStatus(grpc::ServerContext*, const v1::GetStatusRequest*,
                          v1::NodeStatus* status) override {
@@ -187,9 +231,7 @@ class AdminService final : public v1::Admin::Service {
                              v1::ListFunctionsResponse* response) override {
     const NodeSnapshot node = sources_.snapshot();
     for (const FunctionSnapshot& function : node.functions) {
-      const auto config = functions_.find(function.name);
-      Fill(function, config == functions_.end() ? FunctionConfig() : config->second,
-           *response->add_functions());
+      Fill(function, *response->add_functions());
     }
     return grpc::Status::OK;
   }
@@ -226,13 +268,13 @@ class AdminService final : public v1::Admin::Service {
     return Administer({.kind = AdminRequest::Kind::kCheckpoint, .function = request->function()});
   }
 
-  grpc::Status SetFunction(grpc::ServerContext*, const v1::SetFunctionRequest* request,
-                           v1::SetFunctionResponse*) override {
-    std::vector<SettingText> changes;
-    for (const v1::Setting& setting : request->settings()) {
-      changes.emplace_back(setting.name(), setting.value());
-    }
-    return ToGrpc(sources_.change(request->function(), changes));
+  grpc::Status Configure(grpc::ServerContext*, const v1::ConfigureRequest* request,
+                         v1::ConfigureResponse* response) override {
+    const absl::StatusOr<std::vector<std::string>> changes =
+        sources_.configure(ToConfigRequest(*request));
+    if (!changes.ok()) return ToGrpc(changes.status());
+    for (const std::string& line : *changes) response->add_changes(line);
+    return grpc::Status::OK;
   }
 
   grpc::Status Explain(grpc::ServerContext*, const v1::ExplainRequest* request,
@@ -255,14 +297,13 @@ class AdminService final : public v1::Admin::Service {
     return {static_cast<grpc::StatusCode>(code), std::string(status.message())};
   }
 
-  const std::map<std::string, FunctionConfig> functions_;
   const AdminServer::Sources sources_;
   const TimePoint started_ = SteadyClock().Now();
 };
 
 class GrpcAdminServer final : public AdminServer {
  public:
-  GrpcAdminServer(const Config& config, Sources sources) : service_(config, std::move(sources)) {}
+  explicit GrpcAdminServer(Sources sources) : service_(std::move(sources)) {}
   ~GrpcAdminServer() override {
     // A stuck caller must not keep the daemon from ending.
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
@@ -285,7 +326,7 @@ class GrpcAdminServer final : public AdminServer {
 absl::StatusOr<std::unique_ptr<AdminServer>> AdminServer::Start(const Config& config,
                                                                 Sources sources) {
   grpc::EnableDefaultHealthCheckService(true);
-  auto server = std::make_unique<GrpcAdminServer>(config, std::move(sources));
+  auto server = std::make_unique<GrpcAdminServer>(std::move(sources));
   TORPOR_RETURN_IF_ERROR(server->Listen(config.admin_socket));
   return server;
 }

@@ -2,13 +2,13 @@
 
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "server/config/config.h"
-#include "server/config/settings.h"
+#include "server/config/config_request.h"
 #include "server/controller/admin_request.h"
 #include "server/controller/node_snapshot.h"
 #include "server/controller/request_trace.h"
@@ -21,8 +21,8 @@ class AdminServer {
   struct Sources {
     std::function<NodeSnapshot()> snapshot;                       // called on the server's threads
     std::function<absl::Status(const AdminRequest&)> administer;  // as Node::Administer; the same
-    // As Node::Change; the same.
-    std::function<absl::Status(const std::string&, std::span<const SettingText>)> change;
+    // As LiveConfig::Change; the same.
+    std::function<absl::StatusOr<std::vector<std::string>>(const ConfigRequest&)> configure;
     std::function<absl::StatusOr<RequestTrace>(const std::string&)> explain;  // as Node::Explain
     std::string http_address;  // as bound; empty if not served
     std::string metrics_address;

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "scheduler/policy_constants.h"
 #include "server/settings/device_settings.h"
 #include "server/settings/log_settings.h"
 #include "server/settings/node_addresses.h"
@@ -27,11 +28,20 @@ template <>
 inline constexpr auto kWordsOf<Durability> = std::to_array<Word<Durability>>(
     {{Durability::kEviction, "eviction"}, {Durability::kNone, "none"}});
 
+// A running program of a function, with a server, sessions and GPU memory of its own.
+struct InstanceConfig {
+  std::string name;        // as a function's, unique in the function
+  std::string upstream;    // host:port of the HTTP server; empty: no requests
+  std::string token_file;  // holds the secret that its sessions show
+
+  bool operator==(const InstanceConfig&) const = default;
+};
+
 // A function as the operator registers it.
 struct FunctionConfig {
   std::string name;        // [a-z0-9]([-a-z0-9]*[a-z0-9])?, at most 63 characters
   std::string upstream;    // host:port of the function's own HTTP server; empty: no requests
-  Bytes memory_limit = 0;  // GPU memory that it may allocate; 0: all that a GPU offers
+  Bytes memory_limit = 0;  // GPU memory that an instance may allocate; 0: all that a GPU offers
   // The objective: `percentile` of the requests, in (0, 1), are answered within `deadline`.
   Duration deadline{std::chrono::seconds(1)};
   double percentile = 0.98;
@@ -41,8 +51,11 @@ struct FunctionConfig {
   // Maximum from a request's grant to the end of the upstream's answer.
   Duration upstream_timeout{std::chrono::seconds(60)};
   std::string token_file;  // holds the secret that its sessions show
-  int max_in_flight = 1;
-  int gpus = 1;                    // GPUs that it sees, and holds at one time
+  // By name. Empty: one instance, of the function's name, with `upstream` and `token_file`.
+  std::map<std::string, InstanceConfig> instances;
+  int max_in_flight = 1;           // requests that an instance serves at one time
+  int gpus = 1;                    // GPUs that an instance sees, and holds at one time
+  bool second_tries = true;        // what an instance breaks off may go to another one
   bool is_stateless = false;       // an eviction may forget what requests changed in GPU memory
   std::string tenant = "default";  // who pays: a label in the metrics, and a TenantConfig's name
   Durability durability = Durability::kEviction;  // see survives()
@@ -52,6 +65,12 @@ struct FunctionConfig {
 
   bool operator==(const FunctionConfig&) const = default;
 };
+
+// Returns the function's instances by name, at least one.
+std::vector<InstanceConfig> InstancesOf(const FunctionConfig& function);
+// Returns the instance's name in messages and commands: digits, or digits/a of an instance in the
+// function's list.
+std::string FullNameOf(const FunctionConfig& function, const InstanceConfig& instance);
 
 // A customer. Tenants' functions share the GPUs.
 struct TenantConfig {
@@ -104,6 +123,7 @@ struct SchedulingConfig {
   bool keep_replicas = true;    // an image that another GPU fetches stays where it was, too
   // A GPU idle for so long writes changes back to host memory; 0: only when images leave.
   Duration idle_write_back{std::chrono::seconds(1)};
+  scheduler::PolicyConstants constants;
   std::string event_log;             // file of the scheduler's events and decisions; empty: none
   Bytes event_log_bytes = 1 * kGiB;  // the event log ends at this size
 

@@ -69,6 +69,11 @@ std::string PercentileKind::Format(double value) const { return fmt::format("{}"
 absl::StatusOr<double> WeightKind::Parse(std::string_view text) const { return ParseWeight(text); }
 std::string WeightKind::Format(double value) const { return fmt::format("{}", value); }
 
+absl::StatusOr<double> RealKind::Parse(std::string_view text) const {
+  return ParseNumber(text, min, max);
+}
+std::string RealKind::Format(double value) const { return fmt::format("{}", value); }
+
 absl::StatusOr<int> PriorityKind::Parse(std::string_view text) const { return ParsePriority(text); }
 
 }  // namespace torpor::server

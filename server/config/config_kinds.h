@@ -71,6 +71,18 @@ struct WeightKind {
   std::string value_name() const { return "NUMBER"; }
 };
 
+// A number from `min` to `max`.
+struct RealKind {
+  using Value = double;
+  static constexpr bool kIsPath = false;
+  double min = 0;
+  double max = 0;
+
+  absl::StatusOr<Value> Parse(std::string_view text) const;
+  std::string Format(Value value) const;
+  std::string value_name() const { return "NUMBER"; }
+};
+
 // The priority of a function's requests.
 struct PriorityKind {
   using Value = int;

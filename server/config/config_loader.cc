@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 #include <string_view>
+#include <type_traits>
 
 #include "base/status_macros.h"
 #include "server/config/setting_values.h"
@@ -50,6 +51,11 @@ struct ListOf {
   std::string_view item;  // name of a record in messages
   const Settings<T>& settings;
 };
+
+// Whether records of the type have instances, in a list of their own.
+template <typename T>
+inline constexpr bool kHasInstances = std::is_same_v<T, FunctionConfig>;
+constexpr std::string_view kInstances = "instances";
 
 // Reads one YAML document into a Config.
 class FileReader {
@@ -185,8 +191,18 @@ class FileReader {
     T item;
     std::set<std::string> seen;
     for (const auto& entry : node) {
-      if (KeyOf(entry.first, seen).empty()) continue;
-      ReadSetting(list.settings, item, entry.first, entry.second, {});
+      const std::string key = KeyOf(entry.first, seen);
+      if (key.empty()) continue;
+      if constexpr (kHasInstances<T>) {
+        if (key == kInstances) {
+          const ListOf<InstanceConfig> instances{kInstances, "instance", InstanceSettings()};
+          ReadList(instances, entry.second, item.instances);
+        } else {
+          ReadSetting(list.settings, item, entry.first, entry.second, {kInstances});
+        }
+      } else {
+        ReadSetting(list.settings, item, entry.first, entry.second, {});
+      }
     }
     for (const Setting<T>& setting : list.settings) {
       if (setting.is_required && !seen.contains(std::string(setting.key))) {
@@ -196,8 +212,8 @@ class FileReader {
     if (item.name.empty()) return;
     places[item.name] = fmt::format("{}:{}", file_.string(), node.Mark().line + 1);
     if (!items.emplace(item.name, item).second) {
-      Complain(node, fmt::format("a {} {} stands above already; give each its own name", list.item,
-                                 item.name));
+      Complain(node, fmt::format("another {} {} stands above already; give each its own name",
+                                 list.item, item.name));
     }
   }
 
@@ -247,6 +263,23 @@ void ApplyFlags(const ConfigSources& sources, Config& config, Findings& findings
   }
 }
 
+// Returns what is wrong with the function's instances, or empty text.
+std::string WrongInstances(const FunctionConfig& function, bool is_anonymous) {
+  if (function.instances.empty()) {
+    if (!function.token_file.empty() || is_anonymous) return {};
+    return fmt::format("token_file is missing; function {} needs one, or be the anonymous_function",
+                       function.name);
+  }
+  if (!function.token_file.empty() || !function.upstream.empty()) {
+    return "instances have a token_file and an upstream each; drop the function's own";
+  }
+  if (is_anonymous) {
+    return "instances are told apart by tokens, which the anonymous_function has not; drop "
+           "instances, or name another anonymous_function";
+  }
+  return {};
+}
+
 void Finish(const NamePlaces& places, const std::string& file, Config& config, Findings& findings) {
   if (config.client_socket.empty()) config.client_socket = config.run_dir + "/torpor.sock";
   if (config.admin_socket.empty()) config.admin_socket = config.run_dir + "/admin.sock";
@@ -279,11 +312,8 @@ void Finish(const NamePlaces& places, const std::string& file, Config& config, F
   for (const auto& [name, function] : config.functions) {
     const auto found = places.find(name);
     const std::string& place = found == places.end() ? file : found->second;
-    if (function.token_file.empty() && name != anonymous) {
-      findings.Add(place, fmt::format("token_file is missing; function {} needs one, or be the "
-                                      "anonymous_function",
-                                      name));
-    }
+    const std::string wrong = WrongInstances(function, name == anonymous);
+    if (!wrong.empty()) findings.Add(place, wrong);
     if (!config.tenants.empty() && !config.tenants.contains(function.tenant)) {
       findings.Add(place, fmt::format("tenant: there is no tenant {}; add it under tenants",
                                       function.tenant));
@@ -338,18 +368,54 @@ absl::StatusOr<Config> ParseConfig(const std::string& yaml,
   return config;
 }
 
+absl::StatusOr<Config> ParseOver(const std::string& yaml, const std::filesystem::path& file_name,
+                                 const Config& base, bool prune) {
+  Config read;
+  Findings findings;
+  const NamePlaces places = ReadYaml(yaml, file_name, read, findings);
+  for (const Setting<Config>& setting : NodeSettings()) {
+    if (setting.text(read) == setting.text(Config())) continue;
+    findings.Add(
+        file_name.string(),
+        fmt::format("{}: a setting of the node, which belongs in torpord's own file and is "
+                    "applied by a restart; drop it",
+                    setting.key));
+  }
+  TORPOR_RETURN_IF_ERROR(findings.status());
+  Config config = base;
+  if (prune) {
+    config.functions.clear();
+    config.tenants.clear();
+  }
+  for (const auto& [name, function] : read.functions) config.functions[name] = function;
+  for (const auto& [name, tenant] : read.tenants) config.tenants[name] = tenant;
+  Finish(places, file_name.string(), config, findings);
+  TORPOR_RETURN_IF_ERROR(findings.status());
+  return config;
+}
+
+absl::Status CheckConfig(const Config& config, const std::string& place) {
+  Config checked = config;
+  Findings findings;
+  Finish({}, place, checked, findings);
+  return findings.status();
+}
+
 absl::Status CheckFiles(const Config& config) {
   Findings findings;
   for (const auto& [name, function] : config.functions) {
-    if (function.token_file.empty()) continue;
-    std::ifstream stream(function.token_file);
-    std::string token;
-    if (!stream) {
-      findings.Add(function.token_file,
-                   fmt::format("cannot be read; function {} needs its token here", name));
-    } else if (!(stream >> token)) {
-      findings.Add(function.token_file,
-                   fmt::format("is empty; write the token of function {} into it", name));
+    for (const InstanceConfig& instance : InstancesOf(function)) {
+      if (instance.token_file.empty()) continue;
+      std::ifstream stream(instance.token_file);
+      std::string token;
+      const std::string owner = FullNameOf(function, instance);
+      if (!stream) {
+        findings.Add(instance.token_file,
+                     fmt::format("cannot be read; function {} needs its token here", owner));
+      } else if (!(stream >> token)) {
+        findings.Add(instance.token_file,
+                     fmt::format("is empty; write the token of function {} into it", owner));
+      }
     }
   }
   if (!config.emulator_topology.empty() && access(config.emulator_topology.c_str(), R_OK) != 0) {

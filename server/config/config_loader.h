@@ -33,6 +33,15 @@ absl::StatusOr<Config> LoadConfig(const ConfigSources& sources);
 // Likewise for the text of a file. `file_name` serves messages and relative paths.
 absl::StatusOr<Config> ParseConfig(const std::string& yaml, const std::filesystem::path& file_name);
 
+// Reads functions and tenants from a text in the file's form over those of `base`, which the text
+// adds to and replaces by name; `prune`: base's others go. Errors are as ParseConfig's, and so is a
+// key of the node's.
+absl::StatusOr<Config> ParseOver(const std::string& yaml, const std::filesystem::path& file_name,
+                                 const Config& base, bool prune);
+
+// Makes the checks across settings that LoadConfig makes; `place` begins every line of the error.
+absl::Status CheckConfig(const Config& config, const std::string& place);
+
 // Checks that the files and folders named in the configuration are readable. Errors are as
 // LoadConfig's, without line numbers.
 absl::Status CheckFiles(const Config& config);

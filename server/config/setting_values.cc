@@ -61,6 +61,13 @@ absl::StatusOr<double> ParseWeight(std::string_view text) {
   return weight;
 }
 
+absl::StatusOr<double> ParseNumber(std::string_view text, double min, double max) {
+  const double number = ParseFixedNumber(text);
+  if (number >= min && number <= max) return number;
+  return absl::InvalidArgumentError(fmt::format(
+      "{} is not a number from {} to {}; write one, for example {}", Quoted(text), min, max, min));
+}
+
 absl::StatusOr<int> ParsePriority(std::string_view text) {
   constexpr int kMax = 1000;
   int priority = 0;

@@ -17,6 +17,9 @@ absl::StatusOr<double> ParsePercentile(std::string_view text);
 // A tenant's weight, scheduler::kMinWeight to kMaxWeight.
 absl::StatusOr<double> ParseWeight(std::string_view text);
 
+// A number without exponent, `min` to `max`.
+absl::StatusOr<double> ParseNumber(std::string_view text, double min, double max);
+
 // -1000 to 1000.
 absl::StatusOr<int> ParsePriority(std::string_view text);
 

@@ -9,6 +9,7 @@
 #include "proto/wire/control_messages.h"
 #include "scheduler/events.h"
 #include "server/config/config_kinds.h"
+#include "server/config/setting_values.h"
 #include "server/settings/value_kinds.h"
 
 namespace torpor::server {
@@ -42,9 +43,9 @@ const Settings<AddressConfig>& AddressSettings() {
   return table;
 }
 
-const Settings<SchedulingConfig>& SchedulingSettings() {
+Settings<SchedulingConfig> MakeSchedulingSettings() {
   using Target = SchedulingConfig;
-  static const Settings<Target> table = {
+  Settings<Target> table = {
       MakeSetting("policy", PolicyKind(), &Target::policy,
                   "Scheduling policy: who runs next, where, and what is evicted"),
       MakeSetting("max_waiting", LimitKind(), &Target::max_waiting,
@@ -64,37 +65,12 @@ const Settings<SchedulingConfig>& SchedulingSettings() {
       MakeSetting("event_log_bytes", SizeKind{.min = kMiB}, &Target::event_log_bytes,
                   "Size at which the event log ends"),
   };
+  AddSettingsOf(table, &Target::constants, PolicySettings());
   return table;
 }
 
-const Settings<RouterConfig>& RouterSettings() {
-  using Target = RouterConfig;
-  static const Settings<Target> table = {
-      MakeSetting("http_address", AddressKind(), &Target::http_address,
-                  "Where the router listens; port 0: any; empty: no router"),
-      MakeSetting("metrics_address", AddressKind(), &Target::metrics_address,
-                  "Where /metrics is; port 0: any; empty: nowhere"),
-      MakeSetting("queue_timeout", DurationKind(), &Target::queue_timeout,
-                  "Maximum wait of a request for a GPU"),
-      MakeSetting("header_timeout", DurationKind(), &Target::header_timeout,
-                  "Time within which a request's header must be complete"),
-      MakeSetting("idle_timeout", DurationKind(), &Target::idle_timeout,
-                  "Time after which an unused client connection is closed"),
-      MakeSetting("client_timeout", DurationKind(), &Target::client_timeout,
-                  "Maximum stall of a client within a body"),
-      MakeSetting("max_connections", CountKind{.min = 1, .max = 1'000'000},
-                  &Target::max_connections, "Maximum of client connections at one time"),
-      MakeSetting("max_header_bytes", SizeKind{.min = kKiB, .max = 16 * kMiB},
-                  &Target::max_header_bytes, "Maximum size of a request's header"),
-      MakeSetting("max_body_bytes", SizeKind(), &Target::max_body_bytes,
-                  "Maximum size of a request's body; 0: any"),
-      MakeSetting("request_buffer_bytes", SizeKind{.min = 4 * kKiB, .max = kGiB},
-                  &Target::request_buffer_bytes,
-                  "Part of a request's body that is read before it asks for a GPU"),
-      MakeSetting("response_buffer_bytes", SizeKind{.min = 4 * kKiB, .max = kGiB},
-                  &Target::response_buffer_bytes,
-                  "Part of an answer that is held for a slow client"),
-  };
+const Settings<SchedulingConfig>& SchedulingSettings() {
+  static const Settings<SchedulingConfig> table = MakeSchedulingSettings();
   return table;
 }
 
@@ -129,13 +105,80 @@ Settings<Config> MakeNodeSettings() {
   return table;
 }
 
-constexpr std::string_view kChangeable[] = {"deadline", "percentile", "priority", "max_waiting",
-                                            "keep_alive"};
+// Sets keys of `table`. On an error, `target` stays as it was.
+template <typename Target>
+absl::Status SetAll(const Settings<Target>& table, std::span<const SettingText> settings,
+                    Target& target) {
+  Target changed = target;
+  for (const auto& [key, text] : settings) {
+    const Setting<Target>* const setting = FindSetting(table, key);
+    if (setting == nullptr) {
+      std::vector<std::string_view> known;
+      for (const auto& one : table) known.push_back(one.key);
+      const std::string_view nearest = NearestName(key, known);
+      return absl::InvalidArgumentError(
+          nearest.empty() ? fmt::format("{}: no such setting; see docs/configuration.md", key)
+                          : fmt::format("{}: no such setting; did you mean {}?", key, nearest));
+    }
+    if (const absl::Status status = setting->set(changed, text); !status.ok()) {
+      return absl::InvalidArgumentError(fmt::format("{}: {}", key, std::string(status.message())));
+    }
+  }
+  target = std::move(changed);
+  return absl::OkStatus();
+}
 
 }  // namespace
 
+const Settings<RouterConfig>& RouterSettings() {
+  using Target = RouterConfig;
+  static const Settings<Target> table = {
+      MakeSetting("http_address", AddressKind(), &Target::http_address,
+                  "Where the router listens; port 0: any; empty: no router"),
+      MakeSetting("metrics_address", AddressKind(), &Target::metrics_address,
+                  "Where /metrics is; port 0: any; empty: nowhere"),
+      MakeSetting("queue_timeout", DurationKind(), &Target::queue_timeout,
+                  "Maximum wait of a request for a GPU"),
+      MakeSetting("header_timeout", DurationKind(), &Target::header_timeout,
+                  "Time within which a request's header must be complete"),
+      MakeSetting("idle_timeout", DurationKind(), &Target::idle_timeout,
+                  "Time after which an unused client connection is closed"),
+      MakeSetting("client_timeout", DurationKind(), &Target::client_timeout,
+                  "Maximum stall of a client within a body"),
+      MakeSetting("max_connections", CountKind{.min = 1, .max = 1'000'000},
+                  &Target::max_connections, "Maximum of client connections at one time"),
+      MakeSetting("max_header_bytes", SizeKind{.min = kKiB, .max = 16 * kMiB},
+                  &Target::max_header_bytes, "Maximum size of a request's header"),
+      MakeSetting("max_body_bytes", SizeKind(), &Target::max_body_bytes,
+                  "Maximum size of a request's body; 0: any"),
+      MakeSetting("request_buffer_bytes", SizeKind{.min = 4 * kKiB, .max = kGiB},
+                  &Target::request_buffer_bytes,
+                  "Part of a request's body that is read before it asks for a GPU"),
+      MakeSetting("response_buffer_bytes", SizeKind{.min = 4 * kKiB, .max = kGiB},
+                  &Target::response_buffer_bytes,
+                  "Part of an answer that is held for a slow client"),
+  };
+  return table;
+}
+
 const Settings<Config>& NodeSettings() {
   static const Settings<Config> table = MakeNodeSettings();
+  return table;
+}
+
+const Settings<scheduler::PolicyConstants>& PolicySettings() {
+  using Target = scheduler::PolicyConstants;
+  static const Settings<Target> table = {
+      MakeSetting("alpha_start", RealKind{.min = 0, .max = 1}, &Target::alpha_start,
+                  "Share of the required requests whose functions go first, at the start"),
+      MakeSetting("alpha_period", DurationKind{.min = scheduler::kMinAlphaPeriod},
+                  &Target::alpha_period, "Time after which that share adapts"),
+      MakeSetting("heavy_ratio", RealKind{.min = 1, .max = scheduler::kMaxHeavyRatio},
+                  &Target::heavy_ratio,
+                  "A function is heavy if a swap-in makes its run so many times as long"),
+      MakeSetting("outcome_window", DurationKind{.min = scheduler::kMinOutcomeWindow},
+                  &Target::outcome_window, "How long the outcome of a request counts"),
+  };
   return table;
 }
 
@@ -177,6 +220,8 @@ const Settings<FunctionConfig>& FunctionSettings() {
                   "GPUs that it sees, and holds at one time"),
       MakeSetting("durability", ChoiceKind<Durability>(), &Target::durability,
                   "What becomes of its GPU memory when an executor dies"),
+      MakeSetting("second_tries", FlagKind(), &Target::second_tries,
+                  "A request that an instance breaks off may be given to another"),
       MakeSetting("stateless", FlagKind(), &Target::is_stateless,
                   "Changes by its requests in GPU memory may be forgotten"),
       MakeSetting("tenant", NameKind(), &Target::tenant, "Who pays: a label in the metrics"),
@@ -184,22 +229,23 @@ const Settings<FunctionConfig>& FunctionSettings() {
   return table;
 }
 
-std::span<const std::string_view> ChangeableSettings() { return kChangeable; }
+const Settings<InstanceConfig>& InstanceSettings() {
+  using Target = InstanceConfig;
+  static const Settings<Target> table = {
+      Required(MakeSetting("name", NameKind(), &Target::name, "Name, as in FUNCTION/NAME")),
+      MakeSetting("upstream", AddressKind(), &Target::upstream, "Address of its own HTTP server"),
+      Required(MakeSetting("token_file", PathKind{{"FILE"}}, &Target::token_file,
+                           "File with the secret that its sessions show")),
+  };
+  return table;
+}
 
-absl::Status ChangeFunction(FunctionConfig& function, std::span<const SettingText> changes) {
-  FunctionConfig changed = function;
-  for (const auto& [key, text] : changes) {
-    if (std::ranges::find(kChangeable, key) == std::ranges::end(kChangeable)) {
-      return absl::InvalidArgumentError(fmt::format(
-          "{} cannot be changed while torpord runs; {} can", key, fmt::join(kChangeable, ", ")));
-    }
-    const Setting<FunctionConfig>* const setting = FindSetting(FunctionSettings(), key);
-    if (const absl::Status status = setting->set(changed, text); !status.ok()) {
-      return absl::InvalidArgumentError(fmt::format("{}: {}", key, std::string(status.message())));
-    }
-  }
-  function = std::move(changed);
-  return absl::OkStatus();
+absl::Status SetFunction(FunctionConfig& function, std::span<const SettingText> settings) {
+  return SetAll(FunctionSettings(), settings, function);
+}
+
+absl::Status SetInstance(InstanceConfig& instance, std::span<const SettingText> settings) {
+  return SetAll(InstanceSettings(), settings, instance);
 }
 
 std::string EnvironmentName(std::string_view key) {

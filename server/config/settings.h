@@ -12,20 +12,23 @@
 namespace torpor::server {
 
 // Tables of all keys of the configuration, in the order of --help. The tables live as long as the
-// program. Config's has every key but `functions`, `tenants` and `version`.
+// program. Config's has every key but `functions`, `tenants` and `version`, a function's every key
+// but `instances`.
 const Settings<Config>& NodeSettings();
 const Settings<TenantConfig>& TenantSettings();
 const Settings<FunctionConfig>& FunctionSettings();
-
-// Keys of a function that may change while torpord runs: its objective and other keys of which
-// only the scheduler has a copy.
-std::span<const std::string_view> ChangeableSettings();
+// Part of Config's.
+const Settings<RouterConfig>& RouterSettings();
+const Settings<scheduler::PolicyConstants>& PolicySettings();
+const Settings<InstanceConfig>& InstanceSettings();
 
 // A key and its text, as in a file.
 using SettingText = std::pair<std::string, std::string>;
 
-// Changes keys of ChangeableSettings. On an error (InvalidArgument), `function` stays as it was.
-absl::Status ChangeFunction(FunctionConfig& function, std::span<const SettingText> changes);
+// Sets keys of FunctionSettings. On an error (InvalidArgument), `function` stays as it was.
+absl::Status SetFunction(FunctionConfig& function, std::span<const SettingText> settings);
+// The same with keys of InstanceSettings.
+absl::Status SetInstance(InstanceConfig& instance, std::span<const SettingText> settings);
 
 // The name of a key in the environment: TORPOR_HTTP_ADDRESS for http_address.
 std::string EnvironmentName(std::string_view key);

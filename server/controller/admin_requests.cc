@@ -20,11 +20,24 @@ bool HasCopy(const scheduler::Instance& placed, scheduler::Copy::State state) {
 }  // namespace
 
 void AdminRequests::Start(const AdminRequest& request, Done done) {
-  const FunctionInstance* const instance = instances_.Find(request.function);
-  if (!instance) {
+  if (const FunctionInstance* const instance = instances_.Find(request.function)) {
+    return StartOn(*instance, request, std::move(done));
+  }
+  const RegisteredFunction* const function = instances_.FindFunction(request.function);
+  if (!function) {
     return done(absl::NotFoundError(absl::StrCat("there is no function ", request.function,
                                                  "; `torporctl functions` lists them")));
   }
+  Join join(std::move(done));
+  join.Add(function->instances.size());
+  for (const InstanceId id : function->instances) {
+    StartOn(instances_.At(id), request, [join](const absl::Status& status) { join.Done(status); });
+  }
+  join.Done();
+}
+
+void AdminRequests::StartOn(const FunctionInstance& instance, const AdminRequest& request,
+                            Done done) {
   const auto late = [this, request]() -> std::string {
     if (request.kind != AdminRequest::Kind::kLoad) {
       return "the node is busy; it was not done, ask again";
@@ -33,9 +46,10 @@ void AdminRequests::Start(const AdminRequest& request, Done done) {
                         "); it is loaded when there is");
   };
   Pending& pending = pending_.emplace_back();
+  pending.instance = instance.id;
   pending.give_up = loop_.Now() + kPatience;
   pending.late = late;
-  pending.outcome = BeginAfterRevoked(request, instance->id);
+  pending.outcome = BeginAfterRevoked(request, instance.id);
   pending.done = std::move(done);
   loop_.RunAt(pending.give_up, [this] { Check(); });
   Check();
@@ -59,6 +73,19 @@ void AdminRequests::Check() {
     } else {
       pending_.push_back(std::move(request));
     }
+  }
+}
+
+void AdminRequests::Abandon(const FunctionInstance& instance) {
+  std::vector<Pending> abandoned;
+  std::vector<Pending> pending;
+  for (Pending& request : std::exchange(pending_, {})) {
+    (request.instance == instance.id ? abandoned : pending).push_back(std::move(request));
+  }
+  pending_ = std::move(pending);
+  load_refusals_.erase(instance.id);
+  for (const Pending& request : abandoned) {
+    request.done(absl::NotFoundError(absl::StrCat(instance.full_name, " was removed")));
   }
 }
 
@@ -101,7 +128,7 @@ absl::StatusOr<AdminRequests::Outcome> AdminRequests::Begin(const AdminRequest& 
 
 absl::Status AdminRequests::CheckLoad(const FunctionInstance& instance,
                                       std::optional<GpuIndex> gpu) const {
-  const std::string& name = instance.config.name;
+  const std::string& name = instance.full_name;
   if (sessions_.AbleOf(instance).empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat(name, " has no process that uses CUDA; start it, then load it"));
@@ -160,7 +187,7 @@ absl::Status AdminRequests::LoadFailure(const FunctionInstance& instance,
                                         std::optional<GpuIndex> gpu) const {
   const auto because = [&](const std::string& reason) {
     return absl::FailedPreconditionError(
-        absl::StrCat(instance.config.name, " was not loaded: ", reason));
+        absl::StrCat(instance.full_name, " was not loaded: ", reason));
   };
   const auto refusal = load_refusals_.find(instance.id);
   if (refusal == load_refusals_.end()) {
@@ -197,7 +224,7 @@ std::string AdminRequests::WhatRuns(std::optional<GpuIndex> gpu) const {
   for (const auto& [id, state] : scheduler_.node().gpus) {
     if (!state.tenant || (gpu && *gpu != id)) continue;
     absl::StrAppend(&text, text.empty() ? "" : ", ",
-                    instances_.ShardOf(state.tenant).instance->config.name, " on GPU ", id.value);
+                    instances_.ShardOf(state.tenant).instance->full_name, " on GPU ", id.value);
   }
   return text.empty() ? "nothing now" : text;
 }
@@ -207,12 +234,12 @@ absl::StatusOr<AdminRequests::Outcome> AdminRequests::BeginEviction(
   const auto& placed = scheduler_.node().instances;
   if (!placed.at(instance.id).tenancy.is_idle()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(instance.config.name, " is in use; evict it when no request runs"));
+        absl::StrCat(instance.full_name, " is in use; evict it when no request runs"));
   }
   for (const InstanceId shard : instance.shards) {
     if (!HasCopy(placed.at(shard), scheduler::Copy::State::kComing)) continue;
     return absl::FailedPreconditionError(absl::StrCat(
-        instance.config.name, " is just being brought to a GPU; evict it when it is there"));
+        instance.full_name, " is just being brought to a GPU; evict it when it is there"));
   }
   events_.Feed(scheduler::EvictionWanted{instance.id});
   return [this, &instance]() -> std::optional<absl::Status> {

@@ -45,6 +45,8 @@ class AdminRequests {
   void OnLoadRefused(const scheduler::RefuseLoad& action);
   // Answers requests whose outcome is certain by now. Call after any change that could matter.
   void Check();
+  // Answers pending requests about an instance that is removed.
+  void Abandon(const FunctionInstance& instance);
   // Answers all pending and later requests.
   void Shutdown();
 
@@ -52,12 +54,14 @@ class AdminRequests {
   // Returns nullopt while the request is pending.
   using Outcome = std::function<std::optional<absl::Status>()>;
   struct Pending {
+    InstanceId instance;
     TimePoint give_up;
     std::function<std::string()> late;  // the message of DeadlineExceeded
     Outcome outcome;
     Done done;
   };
 
+  void StartOn(const FunctionInstance& instance, const AdminRequest& request, Done done);
   // Begins the request once no lease is ending: the router's answer precedes the lease's end.
   Outcome BeginAfterRevoked(const AdminRequest& request, InstanceId id);
   absl::StatusOr<Outcome> Begin(const AdminRequest& request, const FunctionInstance& instance);

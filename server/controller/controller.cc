@@ -45,8 +45,7 @@ SessionSegments::Options SegmentOptionsOf(const Config& config) {
 }
 
 SessionOpening::Options OpeningOptionsOf(const Controller::Options& options) {
-  return {.tokens = options.tokens,
-          .anonymous_function = options.config.session.anonymous_function,
+  return {.anonymous_function = options.config.session.anonymous_function,
           .descriptor_socket = options.descriptor_socket,
           .window_bytes = options.config.session.window_bytes,
           .is_emulated = options.config.is_emulated,
@@ -67,7 +66,8 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
       loop_(loop),
       telemetry_(telemetry),
       feed_(SetupOf(config_), loop, options.record),
-      tables_(config_, options.gpus, loop, killer),
+      tables_(options.gpus, loop, killer),
+      health_(tables_.instances, tables_.sessions, feed_, loop),
       placements_(tables_.instances, feed_.scheduler(), loop),
       images_(tables_, feed_.scheduler(), feed_, telemetry, loop, [this] { admin_.Check(); }),
       segments_(SegmentOptionsOf(config_)),
@@ -77,29 +77,32 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
               }),
       storage_(config_.session.window_bytes, segments_, repository, loop),
       implicit_(tables_.sessions, feed_),
-      leases_(tables_.instances, tables_.sessions, tables_.executors, images_.swaps, implicit_,
-              feed_, telemetry, loop,
+      leases_(tables_.instances, tables_.sessions, tables_.executors, health_, images_.swaps,
+              implicit_, feed_, telemetry, loop,
               {.taken = [this](FunctionInstance& instance) { requests_.RunTaken(instance); },
                .ended = [this](const InstanceLease& lease) { requests_.OnLeaseEnded(lease); },
                .close = [this](const SessionPtr& session,
                                const std::string& why) { closing_.Close(session, why); }}),
       traces_(tables_.instances, feed_.scheduler(), loop, kMaxTraces),
-      requests_(tables_.instances, tables_.sessions, tables_.executors, traces_, feed_, loop),
+      requests_(tables_.instances, tables_.sessions, tables_.executors, health_, traces_, feed_,
+                loop),
       admin_(tables_.instances, tables_.sessions, tables_.executors, images_.swaps,
              feed_.scheduler(), feed_, loop),
       opening_(OpeningOptionsOf(options), tables_.instances, tables_.sessions, tables_.executors,
-               memory_.limits, storage_, loop,
+               health_, memory_.limits, storage_, loop,
                [this](const SessionPtr& session, const std::string& why) {
                  closing_.Close(session, why);
                }),
-      closing_(tables_.instances, tables_.sessions, tables_.executors, images_.swaps, leases_,
-               implicit_, memory_.shared, storage_, feed_, loop),
+      closing_(tables_.instances, tables_.sessions, tables_.executors, health_, images_.swaps,
+               leases_, implicit_, memory_.shared, storage_, feed_, loop),
       recovery_(RecoveryOptionsOf(config_), tables_.executors, tables_.sessions, opening_, feed_,
                 [this](const SessionPtr& session, const std::string& why) {
                   closing_.Close(session, why);
                 }),
       losses_(tables_.executors, tables_.instances, tables_.sessions, images_.swaps, images_.peers,
               leases_, implicit_, requests_, feed_),
+      functions_(tables_.instances, tables_.sessions, requests_, closing_, health_, admin_,
+                 feed_.scheduler(), feed_, loop, config_.scheduling.keep_replicas),
       snapshots_(tables_.executors, tables_.instances, tables_.sessions, leases_, requests_,
                  images_.shards, feed_.scheduler(), repository, loop) {
   feed_.SetHandlers(
@@ -109,42 +112,12 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
            [this](const scheduler::Action& action) {
              std::visit([this](const auto& a) { Apply(a); }, action);
            },
-       .settled = [this] { admin_.Check(); }});
-  Introduce();
-}
-
-void Controller::Introduce() {
-  for (const auto& [name, tenant] : config_.tenants) {
-    feed_.Feed(scheduler::TenantSet{.tenant = TenantOf(name), .weight = tenant.weight});
-  }
-  for (const auto& [id, instance] : tables_.instances) {
-    FeedFunction(instance);
-    feed_.Feed(scheduler::InstanceAdded{
-        .instance = id,
-        .max_in_flight = instance.config.max_in_flight,
-        .secondary_shards = {instance.shards.begin() + 1, instance.shards.end()},
-        .function = instance.function(),
-        .keeps_replicas = config_.scheduling.keep_replicas && instance.shards.size() == 1,
-        .is_constant = instance.config.is_stateless});
-  }
-}
-
-scheduler::TenantId Controller::TenantOf(const std::string& name) const {
-  const auto& tenants = config_.tenants;
-  const auto found = tenants.find(name);
-  if (found == tenants.end()) return {};
-  return scheduler::TenantId{1 + static_cast<std::uint64_t>(std::distance(tenants.begin(), found))};
-}
-
-void Controller::FeedFunction(const FunctionInstance& instance) {
-  const FunctionConfig& config = instance.config;
-  feed_.Feed(scheduler::FunctionSet{
-      .function = instance.function(),
-      .objective = {.deadline = config.deadline, .percentile = config.percentile},
-      .priority = config.priority,
-      .max_waiting = static_cast<std::size_t>(config.max_waiting),
-      .tenant = TenantOf(config.tenant),
-      .keep_alive = config.keep_alive});
+       .settled =
+           [this] {
+             admin_.Check();
+             functions_.AdvanceSoon();
+           }});
+  functions_.Apply(options.config, options.tokens);
 }
 
 // --- The scheduler's actions ---------------------------------------------------------------------
@@ -161,7 +134,7 @@ void Controller::Apply(const scheduler::Grant& action) {
   const bool is_gone = !requests_.Has(action.request);
   std::vector<SessionPtr> participants;
   if (!is_gone) {
-    requests_.NoteLeased(action.request);
+    requests_.NoteLeased(action.request, instance.id);
     participants = tables_.sessions.AbleOf(instance);
   }
   leases_.Begin(action, /*is_explicit=*/true, participants);
@@ -174,7 +147,7 @@ void Controller::JoinLease(const scheduler::Grant& action) {
   // The request may have gone, or the lease ended, while the decision was on its way here.
   if (!requests_.Has(action.request)) return;
   if (!instance.lease) return requests_.Requeue(action.request);
-  requests_.NoteLeased(action.request);
+  requests_.NoteLeased(action.request, instance.id);
   traces_.Join(action.request);
   instance.lease->requests.insert(action.request);
   requests_.RunTaken(instance);
@@ -367,13 +340,9 @@ void Controller::Administer(const AdminRequest& request, AdminRequests::Done don
   admin_.Start(request, std::move(done));
 }
 
-absl::Status Controller::Change(const std::string& function, std::span<const SettingText> changes) {
-  FunctionInstance* const instance = tables_.instances.Find(function);
-  if (!instance) return absl::NotFoundError("there is no function " + function);
-  TORPOR_RETURN_IF_ERROR(ChangeFunction(instance->config, changes));
-  FeedFunction(*instance);
-  telemetry_.OnObjective(function, instance->config.deadline, instance->config.percentile);
-  return absl::OkStatus();
+void Controller::Reconfigure(const Config& config,
+                             const std::map<std::string, std::string>& tokens) {
+  functions_.Apply(config, tokens);
 }
 
 absl::StatusOr<RequestTrace> Controller::Explain(const std::string& request_id) const {
@@ -393,6 +362,18 @@ NodeSnapshot Controller::Snapshot() const {
 
 bool Controller::IsReady() const {
   return !requests_.is_draining() && tables_.executors.IsAnyReady();
+}
+
+std::vector<std::string> Controller::ServingUpstreams(const std::string& function) {
+  std::vector<std::string> upstreams;
+  const RegisteredFunction* const found = tables_.instances.FindFunction(function);
+  if (!found) return upstreams;
+  for (const InstanceId id : found->instances) {
+    const FunctionInstance& instance = tables_.instances.At(id);
+    if (instance.standing.health != scheduler::Health::kServing) continue;
+    upstreams.push_back(instance.upstream);
+  }
+  return upstreams;
 }
 
 void Controller::Drain(TaskLoop::Task when_idle) {

@@ -3,21 +3,21 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "scheduler/scheduler.h"
+#include "server/broker/request_broker.h"
 #include "server/config/config.h"
-#include "server/config/settings.h"
 #include "server/controller/admin_requests.h"
 #include "server/controller/executor_losses.h"
 #include "server/controller/executor_recovery.h"
+#include "server/controller/function_changes.h"
 #include "server/controller/implicit_requests.h"
+#include "server/controller/instance_health.h"
 #include "server/controller/lease_service.h"
 #include "server/controller/node_snapshots.h"
 #include "server/controller/placement_log.h"
-#include "server/controller/request_broker.h"
 #include "server/controller/request_traces.h"
 #include "server/controller/requests.h"
 #include "server/controller/scheduler_feed.h"
@@ -35,7 +35,7 @@ class Controller {
  public:
   struct Options {
     Config config;
-    std::map<std::string, std::string> tokens;  // function -> secret
+    std::map<std::string, std::string> tokens;  // by FullNameOf of the instance
     std::vector<GpuIndex> gpus;
     std::string descriptor_socket;
     SchedulerFeed::Record record;                      // may be null
@@ -64,19 +64,21 @@ class Controller {
   void Acquire(RequestId request, const RequestBroker::Demand& demand,
                RequestBroker::OnGrant on_grant, RequestBroker::OnLost on_lost);
   void ConfirmLease(RequestId request, const std::function<void()>& done);
+  void AskAgain(RequestId request) { requests_.AskAgain(request); }
   void Release(RequestId request, scheduler::Ending ending);
 
   // --- For administrators ---
   // As AdminRequests::Start.
   void Administer(const AdminRequest& request, AdminRequests::Done done);
-  // Changes settings of a function until the daemon ends. NotFound, InvalidArgument; then nothing
-  // is changed.
-  absl::Status Change(const std::string& function, std::span<const SettingText> changes);
+  // As FunctionChanges::Apply.
+  void Reconfigure(const Config& config, const std::map<std::string, std::string>& tokens);
   // As RequestTraces::Explain.
   absl::StatusOr<RequestTrace> Explain(const std::string& request_id) const;
   NodeSnapshot Snapshot() const;
   // Whether an executor serves and the node is not draining.
   bool IsReady() const;
+  // Returns the upstreams of the function's instances that can serve; empty for unknown functions.
+  std::vector<std::string> ServingUpstreams(const std::string& function);
 
   // --- Ends ---
   // Refuses new requests and sessions; calls `when_idle` once no request is left.
@@ -85,13 +87,6 @@ class Controller {
   void Shutdown();
 
  private:
-  // Tells the scheduler of all tenants, functions and instances.
-  void Introduce();
-  // Tells the scheduler the function's objective, priority, limits and tenant.
-  void FeedFunction(const FunctionInstance& instance);
-  // Returns an invalid TenantId if the configuration lacks tenant `name`.
-  scheduler::TenantId TenantOf(const std::string& name) const;
-
   void Apply(const scheduler::SwapIn& action) { images_.shards.Apply(action); }
   void Apply(const scheduler::SwapOut& action) { images_.shards.Apply(action); }
   void Apply(const scheduler::WriteBack& action) { images_.shards.Apply(action); }
@@ -133,6 +128,7 @@ class Controller {
   Telemetry& telemetry_;
   SchedulerFeed feed_;
   NodeTables tables_;
+  InstanceHealth health_;
   PlacementLog placements_;
   ImageServices images_;
   SessionSegments segments_;
@@ -147,6 +143,7 @@ class Controller {
   SessionClosing closing_;
   ExecutorRecovery recovery_;
   ExecutorLosses losses_;
+  FunctionChanges functions_;
   NodeSnapshots snapshots_;
   enum class Phase { kIdle, kWatching, kShutDown } phase_ = Phase::kIdle;
 };

@@ -26,12 +26,13 @@ v1::DaemonMessage EndLeaseMessage(const ClientSession& session, LeaseId lease) {
 }  // namespace
 
 LeaseService::LeaseService(InstanceTable& instances, const SessionTable& sessions,
-                           ExecutorTable& executors, ImageSwaps& swaps, ImplicitRequests& implicit,
-                           EventSink& events, Telemetry& telemetry, TaskLoop& loop,
-                           Handlers handlers)
+                           ExecutorTable& executors, InstanceHealth& health, ImageSwaps& swaps,
+                           ImplicitRequests& implicit, EventSink& events, Telemetry& telemetry,
+                           TaskLoop& loop, Handlers handlers)
     : instances_(instances),
       sessions_(sessions),
       executors_(executors),
+      health_(health),
       swaps_(swaps),
       implicit_(implicit),
       events_(events),
@@ -75,11 +76,16 @@ void LeaseService::LoseSession(const SessionPtr& session, const wire::LeaseLost&
   session->is_lost = true;
   session->link->Send(lost);
   // Once the scheduler knows the cause, too.
-  loop_.Post([this, session] { implicit_.Withdraw(*session); });
+  loop_.Post([this, session] {
+    implicit_.Withdraw(*session);
+    if (FunctionInstance* const known = instances_.FindById(session->instance)) {
+      health_.Check(*known);
+    }
+  });
 }
 
 bool LeaseService::LosesState(const ClientSession& session) const {
-  return session.image.has_changes() && instances_.Of(session).config.survives() &&
+  return session.image.has_changes() && instances_.Of(session).config().survives() &&
          !MayReplay(session);
 }
 
@@ -87,13 +93,13 @@ bool LeaseService::MayReplay(const ClientSession& session) const {
   const FunctionInstance& instance = instances_.Of(session);
   const bool is_alone = instance.shards.size() == 1 && !instance.is_sharing &&
                         !session.shared.was_opened() && sessions_.PeersOf(session).empty();
-  return instance.config.survives() && is_alone && session.memory.files &&
+  return instance.config().survives() && is_alone && session.memory.files &&
          session.memory.files->checkpoint().is_whole();
 }
 
 void LeaseService::OnReplayFailed(const SessionPtr& session, const std::string& why) {
   spdlog::error("session {} of {} is lost: {}", session->id.value,
-                instances_.Of(*session).config.name, why);
+                instances_.Of(*session).config().name, why);
   const LeaseId lease = session->lease.id;
   if (!session->is_lost)
     LoseSession(session, {lease.value, kCudaErrorDevicesUnavailable, true, why});
@@ -250,7 +256,7 @@ void LeaseService::EndOnExecutor(const SessionPtr& session, LeaseId lease, GpuIn
                    if (!result.status_unless_lost().ok()) {
                      // Work still running may write into the next function's memory: kill the
                      // executor, and the lease with it. A replay would come to the same work.
-                     if (instances_.Of(*session).config.survives() && !session->is_lost) {
+                     if (instances_.Of(*session).config().survives() && !session->is_lost) {
                        LoseSession(session, {lease.value, kCudaErrorDevicesUnavailable, true,
                                              "its work on the GPU did not end"});
                      }
@@ -292,7 +298,7 @@ void LeaseService::Account(FunctionInstance& instance, const InstanceLease& leas
   for (const GpuIndex gpu : lease.gpus) {
     instance.totals.gpu_seconds += ToSeconds(held);
     busy_seconds_[gpu] += ToSeconds(held);
-    telemetry_.OnLeaseEnded(instance.config.name, gpu, held, lease.is_explicit);
+    telemetry_.OnLeaseEnded(instance.config().name, gpu, held, lease.is_explicit);
   }
 }
 
@@ -308,7 +314,7 @@ void LeaseService::End(FunctionInstance& instance) {
   for (const SessionPtr& session : sessions_.AbleOf(instance)) {
     // A write-back that this lease has interrupted left an image with which no replay can begin.
     const bool is_half_written =
-        instance.config.survives() && !session->memory.files->checkpoint().is_whole();
+        instance.config().survives() && !session->memory.files->checkpoint().is_whole();
     if (!session->image.unsaved_lease() && !is_half_written) continue;
     swaps_.SwapOut(session, GpuOf(lease, *session), WriteBackReason::kCheckpoint,
                    [](const OperationResult&) {});

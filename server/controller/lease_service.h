@@ -9,6 +9,7 @@
 #include "scheduler/events.h"
 #include "server/controller/images/image_swaps.h"
 #include "server/controller/implicit_requests.h"
+#include "server/controller/instance_health.h"
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/instance_table.h"
 #include "server/controller/model/session_table.h"
@@ -31,8 +32,8 @@ class LeaseService {
 
   // The arguments must outlive the object.
   LeaseService(InstanceTable& instances, const SessionTable& sessions, ExecutorTable& executors,
-               ImageSwaps& swaps, ImplicitRequests& implicit, EventSink& events,
-               Telemetry& telemetry, TaskLoop& loop, Handlers handlers);
+               InstanceHealth& health, ImageSwaps& swaps, ImplicitRequests& implicit,
+               EventSink& events, Telemetry& telemetry, TaskLoop& loop, Handlers handlers);
 
   // --- Messages of sessions ---
   void Request(const SessionPtr& session);
@@ -106,6 +107,7 @@ class LeaseService {
   InstanceTable& instances_;
   const SessionTable& sessions_;
   ExecutorTable& executors_;
+  InstanceHealth& health_;
   ImageSwaps& swaps_;
   ImplicitRequests& implicit_;
   EventSink& events_;

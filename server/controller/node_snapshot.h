@@ -59,20 +59,28 @@ struct ObjectiveSnapshot {
   }
 };
 
-struct FunctionSnapshot {
+// An instance, or all instances of a function together.
+struct InstanceSnapshot {
   std::string name;
-  std::string state;  // absent, idle, queued, running
-  std::vector<int> resident_gpus;
+  std::string state;                     // absent, idle, queued, running
+  std::vector<int> resident_gpus;        // ascending
   std::map<int, MemorySnapshot> memory;  // by GPU
   bool is_pinned = false;
-  ObjectiveSnapshot objective;
   Bytes image_bytes = 0;
   std::uint64_t sessions = 0;
-  std::uint64_t requests = 0;
-  std::uint64_t errors = 0;
+  std::uint64_t requests = 0;  // of an instance: granted ones
   double gpu_seconds = 0;
   double host_byte_seconds = 0;
   std::uint64_t swaps_in = 0;
+  std::string upstream;  // empty: none
+  std::string health;    // serving, unproven, down (scheduler::Health); of a function the best
+};
+
+struct FunctionSnapshot : InstanceSnapshot {
+  ObjectiveSnapshot objective;
+  std::uint64_t errors = 0;
+  Bytes memory_limit = 0;                   // of each instance; 0: all that a GPU offers
+  std::vector<InstanceSnapshot> instances;  // by name; empty unless there are several
 };
 
 // The node's addresses for sessions.

@@ -1,9 +1,12 @@
 #include "server/controller/node_snapshots.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <utility>
 
 #include "base/uuid.h"
+#include "scheduler/event_fields.h"
 
 namespace torpor::server {
 namespace {
@@ -12,6 +15,43 @@ void Add(const GpuMemoryUse::Session& session, bool is_replica, MemorySnapshot& 
   memory.used += session.used;
   memory.cached += session.held - session.used;
   if (is_replica) memory.replicas += session.held;
+}
+
+// The snapshot of all instances as of one; its requests are left to the caller.
+InstanceSnapshot Together(const std::vector<InstanceSnapshot>& instances) {
+  // The first that holds for any instance.
+  constexpr std::array<const char*, 4> kStates = {"running", "queued", "idle", "absent"};
+  const auto rank = [&](const std::string& state) {
+    return std::find(kStates.begin(), kStates.end(), state) - kStates.begin();
+  };
+  const auto health = [](const std::string& word) {
+    constexpr auto& kWords = scheduler::kWordsOf<scheduler::Health>;
+    return std::find(kWords.begin(), kWords.end(), word) - kWords.begin();
+  };
+  InstanceSnapshot all = instances.front();
+  for (auto one = instances.begin() + 1; one != instances.end(); ++one) {
+    if (rank(one->state) < rank(all.state)) all.state = one->state;
+    if (health(one->health) < health(all.health)) all.health = one->health;
+    all.resident_gpus.insert(all.resident_gpus.end(), one->resident_gpus.begin(),
+                             one->resident_gpus.end());
+    for (const auto& [gpu, memory] : one->memory) {
+      all.memory[gpu].used += memory.used;
+      all.memory[gpu].cached += memory.cached;
+      all.memory[gpu].replicas += memory.replicas;
+    }
+    all.is_pinned = all.is_pinned && one->is_pinned;
+    all.image_bytes += one->image_bytes;
+    all.sessions += one->sessions;
+    all.gpu_seconds += one->gpu_seconds;
+    all.host_byte_seconds += one->host_byte_seconds;
+    all.swaps_in += one->swaps_in;
+  }
+  if (instances.size() == 1) return all;
+  all.upstream.clear();
+  std::sort(all.resident_gpus.begin(), all.resident_gpus.end());
+  all.resident_gpus.erase(std::unique(all.resident_gpus.begin(), all.resident_gpus.end()),
+                          all.resident_gpus.end());
+  return all;
 }
 
 const char* NameOf(GpuExecutor::State state) {
@@ -41,12 +81,11 @@ NodeSnapshot NodeSnapshots::Take() const {
   node.state = requests_.is_draining()   ? "draining"
                : executors_.IsAnyReady() ? "ready"
                                          : "starting";
-  for (const auto& [id, instance] : instances_) {
-    const std::optional<scheduler::Standing> standing = scheduler_.StandingOf(instance.function());
-    if (standing) node.alpha = standing->alpha;
+  for (const auto& [name, function] : instances_.functions()) {
+    if (const auto standing = scheduler_.StandingOf(function->id)) node.alpha = standing->alpha;
+    node.functions.push_back(SnapshotOf(*function));
   }
   for (const auto& [index, executor] : executors_) node.gpus.push_back(SnapshotOf(executor));
-  for (const auto& [id, instance] : instances_) node.functions.push_back(SnapshotOf(instance));
   node.queued_requests = requests_.queued();
   node.sessions = sessions_.all().size();
   node.swaps_in = swaps_.totals().swaps_in;
@@ -78,19 +117,19 @@ GpuSnapshot NodeSnapshots::SnapshotOf(const GpuExecutor& executor) const {
   }
   for (const auto& [id, instance] : instances_) {
     if (!instance.lease || !instance.lease->IsOn(executor.gpu())) continue;
-    gpu.leased_to = instance.config.name;
+    gpu.leased_to = instance.full_name;
     gpu.busy_seconds += ToSeconds(loop_.Now() - instance.lease->since);
   }
   return gpu;
 }
 
-ObjectiveSnapshot NodeSnapshots::ObjectiveOf(const FunctionInstance& instance) const {
-  const scheduler::FunctionState& function = scheduler_.node().functions.at(instance.function());
+ObjectiveSnapshot NodeSnapshots::ObjectiveOf(const RegisteredFunction& registered) const {
+  const scheduler::FunctionState& function = scheduler_.node().functions.at(registered.id);
   ObjectiveSnapshot objective;
   objective.deadline = function.objective.deadline;
   objective.percentile = function.objective.percentile;
   objective.priority = function.priority;
-  objective.max_waiting = instance.config.max_waiting;
+  objective.max_waiting = registered.config.max_waiting;
   objective.keep_alive = function.keep_alive;
   objective.waiting = function.waiting;
   objective.finished = function.finished;
@@ -102,45 +141,68 @@ ObjectiveSnapshot NodeSnapshots::ObjectiveOf(const FunctionInstance& instance) c
   return objective;
 }
 
-FunctionSnapshot NodeSnapshots::SnapshotOf(const FunctionInstance& instance) const {
-  FunctionSnapshot function;
-  function.name = instance.config.name;
+FunctionSnapshot NodeSnapshots::SnapshotOf(const RegisteredFunction& function) const {
+  std::vector<InstanceSnapshot> instances;
+  for (const InstanceId id : function.instances) {
+    instances.push_back(SnapshotOf(instances_.At(id)));
+  }
+  FunctionSnapshot snapshot;
+  static_cast<InstanceSnapshot&>(snapshot) = Together(instances);
+  snapshot.name = function.config.name;
+  snapshot.requests = function.requests;
+  snapshot.errors = function.errors;
+  snapshot.memory_limit = function.config.memory_limit;
+  snapshot.objective = ObjectiveOf(function);
+  if (function.has_several_instances()) snapshot.instances = std::move(instances);
+  return snapshot;
+}
+
+InstanceSnapshot NodeSnapshots::SnapshotOf(const FunctionInstance& instance) const {
+  InstanceSnapshot snapshot;
+  snapshot.name = instance.name;
   const std::vector<SessionPtr> sessions = sessions_.Of(instance);
-  function.sessions = static_cast<std::uint64_t>(std::count_if(
+  snapshot.sessions = static_cast<std::uint64_t>(std::count_if(
       sessions.begin(), sessions.end(),
       [](const SessionPtr& session) { return session->state == ClientSession::State::kOpen; }));
-  function.state = instance.lease                     ? "running"
-                   : requests_.HasQueued(instance.id) ? "queued"
-                   : function.sessions == 0           ? "absent"
-                                                      : "idle";
-  DescribeMemory(instance, function);
-  function.is_pinned = scheduler_.node().instances.at(instance.id).image.is_pinned;
-  function.objective = ObjectiveOf(instance);
-  function.requests = instance.totals.requests;
-  function.errors = instance.totals.errors;
-  function.gpu_seconds = instance.totals.gpu_seconds;
-  function.host_byte_seconds = instance.totals.host_byte_seconds;
-  function.swaps_in = instance.totals.swaps_in;
-  return function;
+  const scheduler::Instance& placed = scheduler_.node().instances.at(instance.id);
+  snapshot.state = instance.lease           ? "running"
+                   : HasQueued(placed)      ? "queued"
+                   : snapshot.sessions == 0 ? "absent"
+                                            : "idle";
+  DescribeMemory(instance, snapshot);
+  snapshot.is_pinned = placed.image.is_pinned;
+  snapshot.requests = instance.totals.requests;
+  snapshot.gpu_seconds = instance.totals.gpu_seconds;
+  snapshot.host_byte_seconds = instance.totals.host_byte_seconds;
+  snapshot.swaps_in = instance.totals.swaps_in;
+  snapshot.upstream = instance.upstream;
+  snapshot.health = scheduler::WordOf(instance.standing.health);
+  return snapshot;
+}
+
+bool NodeSnapshots::HasQueued(const scheduler::Instance& placed) const {
+  return std::any_of(placed.waiting.begin(), placed.waiting.end(), [this](const auto& entry) {
+    return !scheduler_.node().requests.at(entry.second).is_implicit;
+  });
 }
 
 void NodeSnapshots::DescribeMemory(const FunctionInstance& instance,
-                                   FunctionSnapshot& function) const {
+                                   InstanceSnapshot& snapshot) const {
   for (const InstanceId shard : instance.shards) {
     const scheduler::Instance& placed = scheduler_.node().instances.at(shard);
     // The scheduler counts the memory of a function without processes as present on its last GPU.
     for (const auto& [gpu, copy] : placed.image.copies) {
       const bool is_resident =
-          copy.state == scheduler::Copy::State::kPresent && function.sessions > 0;
-      if (is_resident) function.resident_gpus.push_back(gpu.value);
+          copy.state == scheduler::Copy::State::kPresent && snapshot.sessions > 0;
+      if (is_resident) snapshot.resident_gpus.push_back(gpu.value);
     }
-    function.image_bytes += placed.image.bytes;
+    snapshot.image_bytes += placed.image.bytes;
   }
   for (const auto& [gpu, executor] : executors_) {
     for (const SessionId id : instance.sessions) {
       const auto found = executor.memory().sessions.find(id);
       if (found == executor.memory().sessions.end()) continue;
-      Add(found->second, IsReplica(id, gpu), function.memory[gpu.value]);
+      Add(found->second, IsReplica(id, gpu), snapshot.memory[gpu.value]);
     }
   }
 }

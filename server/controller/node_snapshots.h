@@ -38,10 +38,13 @@ class NodeSnapshots {
   // Whether the session's memory on `gpu` is a copy beside another GPU's.
   bool IsReplica(SessionId id, GpuIndex gpu) const;
   GpuSnapshot SnapshotOf(const GpuExecutor& executor) const;
-  FunctionSnapshot SnapshotOf(const FunctionInstance& instance) const;
+  FunctionSnapshot SnapshotOf(const RegisteredFunction& function) const;
+  InstanceSnapshot SnapshotOf(const FunctionInstance& instance) const;
+  // Whether a request of the router waits for the instance.
+  bool HasQueued(const scheduler::Instance& placed) const;
   // Fills in the image's GPUs and the memory reserved for it.
-  void DescribeMemory(const FunctionInstance& instance, FunctionSnapshot& function) const;
-  ObjectiveSnapshot ObjectiveOf(const FunctionInstance& instance) const;
+  void DescribeMemory(const FunctionInstance& instance, InstanceSnapshot& snapshot) const;
+  ObjectiveSnapshot ObjectiveOf(const RegisteredFunction& registered) const;
 
   const ExecutorTable& executors_;
   const InstanceTable& instances_;

@@ -47,7 +47,7 @@ void PlacementLog::Note(const scheduler::SwapOut& action) {
       tenant && scheduler_.node().instances.at(tenant).tenancy.phase == scheduler::Phase::kPlacing;
   if (!is_placing) return;
   instances_.ShardOf(tenant).instance->placement.evicted.push_back(
-      instances_.ShardOf(action.instance).instance->config.name);
+      instances_.ShardOf(action.instance).instance->full_name);
 }
 
 void PlacementLog::Note(const scheduler::SwapIn& action) {
@@ -64,7 +64,7 @@ std::vector<InstancePlacement::Neighbour> PlacementLog::LoadingNear(GpuIndex gpu
   for (const auto& [id, other] : gpus) {
     const bool is_near = pcie_switch && other.pcie_switch == pcie_switch && id != gpu;
     if (!is_near || !other.loading) continue;
-    neighbours.push_back({id, instances_.At(instances_.LeadOf(other.loading)).config.name});
+    neighbours.push_back({id, instances_.At(instances_.LeadOf(other.loading)).full_name});
   }
   return neighbours;
 }

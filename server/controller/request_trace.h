@@ -34,6 +34,7 @@ struct Delay {
 struct RequestTrace {
   std::string id{};  // the caller's name for the request
   std::string function{};
+  std::string instance{};  // once granted, if the function has several
   Duration deadline{};
   TimePoint arrival{};
   std::uint64_t waiting_before = 0;               // requests waiting on the node at `arrival`

@@ -7,23 +7,25 @@
 
 namespace torpor::server {
 
-void RequestTraces::Begin(RequestId request, const RequestBroker::Demand& demand,
-                          const FunctionInstance& instance) {
-  live_[request] = {.instance = instance.id,
+void RequestTraces::Begin(RequestId request, const RequestBroker::Demand& demand, TimePoint arrival,
+                          const RegisteredFunction& function) {
+  live_[request] = {.function = &function,
+                    .instance = {},
                     .trace = {.id = demand.id,
                               .function = demand.function,
-                              .deadline = instance.config.deadline,
-                              .arrival = loop_.Now(),
+                              .deadline = function.config.deadline,
+                              .arrival = arrival,
                               .waiting_before = scheduler_.waiting(),
-                              .standing = scheduler_.StandingOf(instance.function())}};
+                              .standing = scheduler_.StandingOf(function.id)}};
 }
 
 void RequestTraces::Join(RequestId request) { live_.at(request).trace.joined = loop_.Now(); }
 
-TimePoint RequestTraces::Grant(RequestId request) {
+TimePoint RequestTraces::Grant(RequestId request, const FunctionInstance& instance) {
   Live& live = live_.at(request);
-  const FunctionInstance& instance = instances_.At(live.instance);
+  live.instance = instance.id;
   RequestTrace& trace = live.trace;
+  if (live.function->has_several_instances()) trace.instance = instance.name;
   const TimePoint decided =
       trace.joined.value_or(std::max(trace.arrival, instance.placement.since));
   trace.gpu = instance.lease->gpus.front();
@@ -32,6 +34,25 @@ TimePoint RequestTraces::Grant(RequestId request) {
   trace.granted = loop_.Now();
   NoteDelay(request, live);
   return decided;
+}
+
+void RequestTraces::Restart(RequestId request) {
+  Live& live = live_.at(request);
+  RequestTrace& trace = live.trace;
+  trace.instance.clear();
+  trace.gpu.reset();
+  trace.placement = {};
+  trace.joined.reset();
+  trace.decided.reset();
+  trace.granted.reset();
+  live.instance = {};
+}
+
+InstanceId RequestTraces::InstanceOf(RequestId request, const Live& live) const {
+  if (live.instance) return live.instance;
+  const auto known = scheduler_.node().requests.find(request);
+  return known == scheduler_.node().requests.end() ? live.function->instances.front()
+                                                   : known->second.instance;
 }
 
 void RequestTraces::End(RequestId request, scheduler::Ending ending, const std::string& why) {
@@ -45,10 +66,9 @@ void RequestTraces::End(RequestId request, scheduler::Ending ending, const std::
   finished_.Add(std::move(trace));
 }
 
-Duration RequestTraces::WaitForOwnLease(const Live& live, const scheduler::Wait& wait,
-                                        TimePoint until) const {
-  const RequestTrace& trace = live.trace;
-  const scheduler::Instance& placed = scheduler_.node().instances.at(live.instance);
+Duration RequestTraces::WaitForOwnLease(const RequestTrace& trace,
+                                        const scheduler::Instance& placed,
+                                        const scheduler::Wait& wait, TimePoint until) {
   const bool had_no_turn = !trace.decided && !placed.queued_as;
   if (trace.joined || had_no_turn) return until - trace.arrival;
   return std::clamp(wait.since - trace.arrival, Duration::zero(), until - trace.arrival);
@@ -56,18 +76,18 @@ Duration RequestTraces::WaitForOwnLease(const Live& live, const scheduler::Wait&
 
 void RequestTraces::NoteDelay(RequestId request, Live& live) const {
   const scheduler::NodeState& node = scheduler_.node();
-  const scheduler::Instance& placed = node.instances.at(live.instance);
+  const scheduler::Instance& placed = node.instances.at(InstanceOf(request, live));
+  const InstancePlacement& placement = instances_.At(placed.id).placement;
   RequestTrace& trace = live.trace;
   const bool is_placed = placed.tenancy.phase == scheduler::Phase::kPlacing &&
                          !placed.waiting.empty() && placed.waiting.begin()->second == request;
   if (!trace.decided && is_placed) {
-    trace.decided = std::max(trace.arrival, instances_.At(live.instance).placement.since);
+    trace.decided = std::max(trace.arrival, placement.since);
   }
-  const scheduler::Wait& wait =
-      trace.decided ? instances_.At(live.instance).placement.wait : placed.wait;
+  const scheduler::Wait& wait = trace.decided ? placement.wait : placed.wait;
   const TimePoint until = trace.decided.value_or(loop_.Now());
   Delay& delay = trace.delay;
-  delay.own_lease = WaitForOwnLease(live, wait, until);
+  delay.own_lease = WaitForOwnLease(trace, placed, wait, until);
   const Duration queued = until - trace.arrival - delay.own_lease;
   delay.by_choice = std::min(queued, wait.by_choice_until(loop_.Now()));
   delay.no_gpu = queued - delay.by_choice;

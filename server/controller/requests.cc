@@ -12,6 +12,8 @@ namespace torpor::server {
 namespace {
 
 constexpr Duration kConfirmPatience = std::chrono::seconds(1);
+// Leases that may end untaken before the request fails; only where another instance may do better.
+constexpr int kMaxLeasesUntaken = 3;
 
 // The reason for a request that had a GPU.
 const char* WhyNotAnswered(scheduler::Ending ending) {
@@ -28,27 +30,34 @@ const char* WhyNotAnswered(scheduler::Ending ending) {
   return "";
 }
 
+absl::Status WasRemoved(const RegisteredFunction& function) {
+  return absl::NotFoundError(absl::StrCat("function ", function.config.name, " was removed"));
+}
+
 }  // namespace
 
 void Requests::Acquire(RequestId request, const RequestBroker::Demand& demand,
                        RequestBroker::OnGrant on_grant, RequestBroker::OnLost on_lost) {
-  FunctionInstance* const instance = instances_.Find(demand.function);
-  if (!instance) {
+  RegisteredFunction* const function = instances_.FindFunction(demand.function);
+  if (!function) {
     return on_grant(absl::NotFoundError(absl::StrCat("no function ", demand.function)));
   }
-  ++instance->totals.requests;
+  ++function->requests;
   if (is_draining_) {
-    ++instance->totals.errors;
+    ++function->errors;
     return on_grant(absl::UnavailableError("the node is shutting down"));
   }
   Request& queued = requests_[request];
-  queued.instance = instance->id;
-  queued.arrival = loop_.Now();
+  queued.function = function;
+  queued.arrival = std::min(demand.arrival.value_or(loop_.Now()), loop_.Now());
   queued.on_grant = std::move(on_grant);
   queued.on_lost = std::move(on_lost);
-  traces_.Begin(request, demand, *instance);
+  scheduler::RequestArrived arrived{.request = request, .function = function->id};
+  // Not the arrival, which tells of a request that was granted once: limits hold for all others.
+  if (demand.arrival) arrived.deadline = queued.arrival + function->config.deadline;
+  traces_.Begin(request, demand, queued.arrival, *function);
   if (demand.give_up != TimePoint::max()) FailAt(demand.give_up, request);
-  events_.Feed(scheduler::RequestArrived{.request = request, .instance = instance->id});
+  events_.Feed(arrived);
 }
 
 void Requests::FailAt(TimePoint give_up, RequestId request) {
@@ -68,12 +77,15 @@ void Requests::Release(RequestId request, scheduler::Ending ending) {
   if (!found->second.was_granted) {
     return Fail(request, absl::CancelledError("released before it was granted"));
   }
+  if (ending == scheduler::Ending::kAnswered) {
+    health_.OnAnswered(instances_.At(found->second.instance));
+  }
   Finish(request, ending, WhyNotAnswered(ending));
 }
 
 void Requests::ConfirmLease(RequestId request, const std::function<void()>& done) {
   const auto found = requests_.find(request);
-  if (found == requests_.end()) return done();
+  if (found == requests_.end() || !found->second.instance) return done();
   const std::optional<InstanceLease>& lease = instances_.At(found->second.instance).lease;
   if (!lease || lease->requests.count(request) == 0) return done();
   // Either the executors answer, or their death is noticed first; a hanging executor is not waited
@@ -89,8 +101,21 @@ void Requests::ConfirmLease(RequestId request, const std::function<void()>& done
   loop_.RunAt(loop_.Now() + kConfirmPatience, finish);
 }
 
-void Requests::NoteLeased(RequestId request) {
-  requests_.at(request).state = Request::State::kLeased;
+void Requests::AskAgain(RequestId request) {
+  const auto found = requests_.find(request);
+  if (found == requests_.end() || found->second.state != Request::State::kRunning) return;
+  // Before the scheduler chooses an instance again.
+  health_.OnRefused(instances_.At(found->second.instance));
+  LeaveLease(request, found->second);
+  found->second.was_granted = false;
+  traces_.Restart(request);
+  Requeue(request);
+}
+
+void Requests::NoteLeased(RequestId request, InstanceId instance) {
+  Request& leased = requests_.at(request);
+  leased.state = Request::State::kLeased;
+  leased.instance = instance;
 }
 
 void Requests::RunTaken(FunctionInstance& instance) {
@@ -105,10 +130,14 @@ void Requests::RunTaken(FunctionInstance& instance) {
     if (found == requests_.end() || found->second.state == Request::State::kRunning) continue;
     Request& request = found->second;
     request.state = Request::State::kRunning;
-    const TimePoint decided = traces_.Grant(id);
+    const TimePoint decided = traces_.Grant(id, instance);
     if (std::exchange(request.was_granted, true)) continue;
+    ++instance.totals.requests;
     const RequestGrant grant = {.request = id,
                                 .lease = instance.lease->id,
+                                .instance = instance.name,
+                                .upstream = instance.upstream,
+                                .has_siblings = request.function->has_several_instances(),
                                 .gpu = instance.lease->gpus.front(),
                                 .source = instance.lease->source,
                                 .queue = decided - request.arrival,
@@ -120,7 +149,7 @@ void Requests::RunTaken(FunctionInstance& instance) {
 void Requests::Fail(RequestId request, const absl::Status& status) {
   const auto found = requests_.find(request);
   if (found == requests_.end()) return;
-  ++instances_.At(found->second.instance).totals.errors;
+  ++found->second.function->errors;
   // The caller releases the request in the end.
   if (found->second.was_granted) return found->second.on_lost(status);
   const RequestBroker::OnGrant on_grant = std::move(found->second.on_grant);
@@ -130,18 +159,22 @@ void Requests::Fail(RequestId request, const absl::Status& status) {
   on_grant(status);
 }
 
-void Requests::Finish(RequestId request, scheduler::Ending ending, const std::string& why) {
-  traces_.End(request, ending, why);
-  const auto entry = requests_.extract(request);
-  const Request& finished = entry.mapped();
-  std::optional<InstanceLease>& lease = instances_.At(finished.instance).lease;
-  if (lease) lease->requests.erase(request);
+void Requests::LeaveLease(RequestId id, Request& request) {
+  if (!request.instance) return;
+  std::optional<InstanceLease>& lease = instances_.At(request.instance).lease;
+  if (lease) lease->requests.erase(id);
   // Until now all calls of the request had to fail.
-  for (const SessionId id : finished.lost_sessions) {
-    if (const SessionPtr session = sessions_.Find(id)) {
-      session->link->Send(wire::LeaseRevoke{finished.lost_lease.value});
+  for (const SessionId lost : std::exchange(request.lost_sessions, {})) {
+    if (const SessionPtr session = sessions_.Find(lost)) {
+      session->link->Send(wire::LeaseRevoke{request.lost_lease.value});
     }
   }
+}
+
+void Requests::Finish(RequestId request, scheduler::Ending ending, const std::string& why) {
+  traces_.End(request, ending, why);
+  auto entry = requests_.extract(request);
+  LeaveLease(request, entry.mapped());
   events_.Feed(scheduler::RequestGone{request, ending});
   CheckIdle();
 }
@@ -150,7 +183,14 @@ void Requests::OnLeaseEnded(const InstanceLease& lease) {
   for (const RequestId request : lease.requests) {
     const auto found = requests_.find(request);
     if (found == requests_.end() || found->second.state == Request::State::kRunning) continue;
-    Fail(request, absl::UnavailableError("the function's process did not take its lease"));
+    const bool may_move = !found->second.was_granted &&
+                          found->second.function->has_several_instances() &&
+                          ++found->second.leases_untaken < kMaxLeasesUntaken;
+    if (may_move) {
+      Requeue(request);
+    } else {
+      Fail(request, absl::UnavailableError("the function's process did not take its lease"));
+    }
   }
 }
 
@@ -174,7 +214,7 @@ std::vector<RequestId> Requests::OnLeaseLost(const LeaseService::Lost& lost) {
     request.lost_sessions = lost.harmed;
     // A function that broke its own GPU knows, and answers the request by itself.
     if (lost.is_own_fault) continue;
-    ++instances_.At(request.instance).totals.errors;
+    ++request.function->errors;
     request.is_lost = true;
     request.on_lost(absl::UnavailableError("the executor died while the request ran"));
   }
@@ -185,7 +225,7 @@ void Requests::OnSessionLost(InstanceId instance, const std::string& why) {
   for (auto& [id, request] : requests_) {
     if (request.instance != instance || !request.was_granted || request.is_lost) continue;
     request.is_lost = true;
-    ++instances_.At(instance).totals.errors;
+    ++request.function->errors;
     request.on_lost(absl::UnavailableError(why));
   }
 }
@@ -194,8 +234,27 @@ void Requests::Requeue(RequestId request) {
   const auto found = requests_.find(request);
   if (found == requests_.end()) return;
   found->second.state = Request::State::kQueued;
-  events_.Feed(scheduler::RequestArrived{
-      .request = request, .instance = found->second.instance, .arrival = found->second.arrival});
+  if (!found->second.was_granted) found->second.instance = {};
+  if (found->second.function->is_removed) return Fail(request, WasRemoved(*found->second.function));
+  events_.Feed(scheduler::RequestArrived{.request = request,
+                                         .instance = found->second.instance,
+                                         .function = found->second.function->id,
+                                         .arrival = found->second.arrival});
+}
+
+void Requests::FailQueued(const RegisteredFunction& function) {
+  std::vector<RequestId> queued;
+  for (const auto& [id, request] : requests_) {
+    const bool is_queued = request.state == Request::State::kQueued;
+    if (is_queued && request.function == &function) queued.push_back(id);
+  }
+  for (const RequestId id : queued) Fail(id, WasRemoved(function));
+}
+
+bool Requests::IsUsing(InstanceId instance) const {
+  return std::any_of(requests_.begin(), requests_.end(), [instance](const auto& request) {
+    return request.second.instance == instance;
+  });
 }
 
 void Requests::CheckIdle() {
@@ -224,12 +283,6 @@ std::size_t Requests::queued() const {
   return static_cast<std::size_t>(std::count_if(
       requests_.begin(), requests_.end(),
       [](const auto& request) { return request.second.state == Request::State::kQueued; }));
-}
-
-bool Requests::HasQueued(InstanceId instance) const {
-  return std::any_of(requests_.begin(), requests_.end(), [&](const auto& request) {
-    return request.second.instance == instance && request.second.state == Request::State::kQueued;
-  });
 }
 
 }  // namespace torpor::server

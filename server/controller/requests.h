@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "server/broker/request_broker.h"
+#include "server/controller/instance_health.h"
 #include "server/controller/lease_service.h"
 #include "server/controller/model/event_sink.h"
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/instance_table.h"
 #include "server/controller/model/session_table.h"
-#include "server/controller/request_broker.h"
 #include "server/controller/request_traces.h"
 
 namespace torpor::server {
@@ -21,10 +22,11 @@ class Requests {
  public:
   // The arguments must outlive the object.
   Requests(InstanceTable& instances, const SessionTable& sessions, ExecutorTable& executors,
-           RequestTraces& traces, EventSink& events, TaskLoop& loop)
+           InstanceHealth& health, RequestTraces& traces, EventSink& events, TaskLoop& loop)
       : instances_(instances),
         sessions_(sessions),
         executors_(executors),
+        health_(health),
         traces_(traces),
         events_(events),
         loop_(loop) {}
@@ -33,17 +35,18 @@ class Requests {
   void Acquire(RequestId request, const RequestBroker::Demand& demand,
                RequestBroker::OnGrant on_grant, RequestBroker::OnLost on_lost);
   void ConfirmLease(RequestId request, const std::function<void()>& done);
+  void AskAgain(RequestId request);
   void Release(RequestId request, scheduler::Ending ending);
 
   // --- The scheduler's decisions, and leases ---
   bool Has(RequestId request) const { return requests_.count(request) > 0; }
-  // The scheduler has granted a lease for the request.
-  void NoteLeased(RequestId request);
+  // The scheduler has granted the request a lease of the instance.
+  void NoteLeased(RequestId request, InstanceId instance);
   // Grants the requests of the instance's lease, if all participants have acknowledged the lease.
   void RunTaken(FunctionInstance& instance);
   // Answers a request that does not run. Ignores unknown requests.
   void Fail(RequestId request, const absl::Status& status);
-  // Fails requests of the lease that do not run.
+  // Requests of the lease that do not run go on to another instance, a few times, or fail.
   void OnLeaseEnded(const InstanceLease& lease);
   // Tells callers of running requests, unless their work is done again. Returns the lease's other
   // requests, to be queued again once the scheduler knows of the loss.
@@ -51,8 +54,13 @@ class Requests {
   // A session that serves the instance's requests cannot go on: tells callers of requests with a
   // grant.
   void OnSessionLost(InstanceId instance, const std::string& why);
-  // Queues a request again whose granted lease was lost.
+  // Queues a request again whose granted lease was lost, unless its function was removed. A request
+  // whose caller has the grant waits for the same instance, which is at work on it.
   void Requeue(RequestId request);
+  // Fails requests of a removed function that wait in the queue.
+  void FailQueued(const RegisteredFunction& function);
+  // Whether a request runs on the instance, or is about to.
+  bool IsUsing(InstanceId instance) const;
 
   // --- Ends of the node ---
   // Refuses new requests from now on; calls `when_idle` once none is left.
@@ -62,13 +70,14 @@ class Requests {
   void Shutdown();
 
   std::size_t queued() const;
-  bool HasQueued(InstanceId instance) const;
 
  private:
   struct Request {
     enum class State { kQueued, kLeased, kRunning };  // by the scheduler; by the caller too
-    InstanceId instance;
+    RegisteredFunction* function = nullptr;
+    InstanceId instance;  // unset while queued
     State state = State::kQueued;
+    int leases_untaken = 0;  // that ended before the request ran
     TimePoint arrival;
     RequestBroker::OnGrant on_grant;
     RequestBroker::OnLost on_lost;
@@ -79,6 +88,8 @@ class Requests {
   };
 
   void FailAt(TimePoint give_up, RequestId request);
+  // Takes the request out of its lease.
+  void LeaveLease(RequestId id, Request& request);
   // The request is over; `why` is the reason for no answer, else empty.
   void Finish(RequestId request, scheduler::Ending ending, const std::string& why);
   void CheckIdle();
@@ -86,6 +97,7 @@ class Requests {
   InstanceTable& instances_;
   const SessionTable& sessions_;
   ExecutorTable& executors_;
+  InstanceHealth& health_;
   RequestTraces& traces_;
   EventSink& events_;
   TaskLoop& loop_;

@@ -28,7 +28,8 @@ std::optional<scheduler::TooLate> TooLateOf(LateRequests late) {
 }  // namespace
 
 scheduler::Setup SetupOf(const Config& config) {
-  std::optional<scheduler::Setup> setup = scheduler::MakeSetup(config.scheduling.policy, kSeed);
+  std::optional<scheduler::Setup> setup =
+      scheduler::MakeSetup(config.scheduling.policy, kSeed, config.scheduling.constants);
   TORPOR_CHECK(setup.has_value());  // the configuration accepts known policies only
   setup->options.idle_write_back = config.scheduling.idle_write_back;
   setup->options.too_late = TooLateOf(config.scheduling.too_late).value_or(setup->options.too_late);

@@ -18,9 +18,8 @@
 namespace torpor::server {
 
 struct NodeTables {
-  NodeTables(const Config& config, const std::vector<GpuIndex>& gpus, TaskLoop& loop,
-             ExecutorKiller& killer)
-      : instances(config.functions), executors(gpus, loop, killer), sessions(instances) {}
+  NodeTables(const std::vector<GpuIndex>& gpus, TaskLoop& loop, ExecutorKiller& killer)
+      : executors(gpus, loop, killer), sessions(instances) {}
 
   InstanceTable instances;
   ExecutorTable executors;

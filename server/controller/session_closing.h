@@ -3,6 +3,7 @@
 #include <string>
 
 #include "server/controller/images/image_swaps.h"
+#include "server/controller/instance_health.h"
 #include "server/controller/lease_service.h"
 #include "server/controller/memory/shared_allocations.h"
 #include "server/controller/model/event_sink.h"
@@ -18,12 +19,13 @@ class SessionClosing {
  public:
   // The arguments must outlive the object.
   SessionClosing(InstanceTable& instances, SessionTable& sessions, ExecutorTable& executors,
-                 ImageSwaps& swaps, LeaseService& leases, ImplicitRequests& implicit,
-                 SharedAllocations& shared, SessionStorage& storage, EventSink& events,
-                 TaskLoop& loop)
+                 InstanceHealth& health, ImageSwaps& swaps, LeaseService& leases,
+                 ImplicitRequests& implicit, SharedAllocations& shared, SessionStorage& storage,
+                 EventSink& events, TaskLoop& loop)
       : instances_(instances),
         sessions_(sessions),
         executors_(executors),
+        health_(health),
         swaps_(swaps),
         leases_(leases),
         implicit_(implicit),
@@ -49,6 +51,7 @@ class SessionClosing {
   InstanceTable& instances_;
   SessionTable& sessions_;
   ExecutorTable& executors_;
+  InstanceHealth& health_;
   ImageSwaps& swaps_;
   LeaseService& leases_;
   ImplicitRequests& implicit_;

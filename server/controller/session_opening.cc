@@ -20,12 +20,13 @@ std::string Describe(const ClientSession& session) {
 
 SessionOpening::SessionOpening(Options options, InstanceTable& instances,
                                const SessionTable& sessions, ExecutorTable& executors,
-                               const MemoryLimits& limits, SessionStorage& storage, TaskLoop& loop,
-                               Close close)
+                               InstanceHealth& health, const MemoryLimits& limits,
+                               SessionStorage& storage, TaskLoop& loop, Close close)
     : options_(std::move(options)),
       instances_(instances),
       sessions_(sessions),
       executors_(executors),
+      health_(health),
       limits_(limits),
       storage_(storage),
       loop_(loop),
@@ -77,12 +78,8 @@ void SessionOpening::Greet(const SessionPtr& session, const wire::Hello& hello,
 }
 
 FunctionInstance* SessionOpening::InstanceForToken(const std::string& token) {
-  if (token.empty()) return instances_.Find(options_.anonymous_function);
-  FunctionInstance* found = nullptr;
-  for (const auto& [function, secret] : options_.tokens) {
-    if (SecretsEqual(secret, token)) found = instances_.Find(function);
-  }
-  return found;
+  return token.empty() ? instances_.Find(options_.anonymous_function)
+                       : instances_.FindByToken(token);
 }
 
 absl::Status SessionOpening::JoinProcess(ClientSession& session,
@@ -98,7 +95,7 @@ absl::Status SessionOpening::JoinProcess(ClientSession& session,
     return absl::PermissionDeniedError("no open session of this function has that id and key");
   }
   if (hello.device < 1 || static_cast<std::size_t>(hello.device) >= instance.shards.size()) {
-    return absl::OutOfRangeError(absl::StrCat("function ", instance.config.name, " sees ",
+    return absl::OutOfRangeError(absl::StrCat("function ", instance.config().name, " sees ",
                                               instance.shards.size(), " devices, not device ",
                                               hello.device, "; raise its gpus"));
   }
@@ -181,7 +178,7 @@ v1::DaemonMessage SessionOpening::OpenMessage(const ClientSession& session) cons
   v1::SessionDescription& what = *message.mutable_open_session()->mutable_session();
   what.set_session_id(session.id.value);
   what.set_session_key(memory.key.data(), memory.key.size());
-  what.set_function(instances_.Of(session).config.name);
+  what.set_function(instances_.Of(session).config().name);
   what.set_device_base(memory.device_base);
   what.set_device_bytes(storage_.addresses().device_bytes);
   what.set_host_base(memory.host_base);
@@ -189,7 +186,7 @@ v1::DaemonMessage SessionOpening::OpenMessage(const ClientSession& session) cons
   what.set_window_bytes(options_.window_bytes);
   if (session.primary != session.id) what.set_primary_session_id(session.primary.value);
   what.set_peer_key(memory.peer_key.data(), memory.peer_key.size());
-  what.set_is_stateless(!instances_.Of(session).config.survives());
+  what.set_is_stateless(!instances_.Of(session).config().survives());
   return message;
 }
 
@@ -199,7 +196,7 @@ void SessionOpening::Offer(const SessionPtr& session) {
   wire::HelloReply reply;
   reply.session_id = session->id.value;
   reply.session_key = memory.key;
-  reply.function = instance.config.name;
+  reply.function = instance.config().name;
   reply.descriptor_socket = options_.descriptor_socket;
   reply.device_base = memory.device_base;
   reply.device_bytes = storage_.addresses().device_bytes;
@@ -210,7 +207,7 @@ void SessionOpening::Offer(const SessionPtr& session) {
   reply.devices = DescribeDevices(instance);
   reply.is_emulated = options_.is_emulated;
   reply.has_peer_access = executors_.HasPeerAccess();
-  reply.replays = instance.config.survives() && instance.shards.size() == 1;
+  reply.replays = instance.config().survives() && instance.shards.size() == 1;
   session->state = ClientSession::State::kOffered;
   session->link->Send(reply);
 }
@@ -252,7 +249,9 @@ void SessionOpening::Acknowledge(const SessionPtr& session, const wire::HelloAck
     return close_(session, absl::StrCat("the client could not open it: ", ack.message));
   }
   session->state = ClientSession::State::kOpen;
-  spdlog::info("{} of {} opened", Describe(*session), instances_.Of(*session).config.name);
+  FunctionInstance& instance = instances_.Of(*session);
+  spdlog::info("{} of {} opened", Describe(*session), instance.full_name);
+  health_.OnSessionOpened(instance);
   OpenWaiting();
 }
 

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "server/config/config.h"
+#include "server/controller/instance_health.h"
 #include "server/controller/memory/memory_limits.h"
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/instance_table.h"
@@ -21,8 +21,7 @@ namespace torpor::server {
 class SessionOpening {
  public:
   struct Options {
-    std::map<std::string, std::string> tokens;  // function -> secret
-    std::string anonymous_function;             // for clients without a token; empty: none
+    std::string anonymous_function;  // for clients without a token; empty: none
     std::string descriptor_socket;
     Bytes window_bytes = 0;
     bool is_emulated = false;
@@ -32,8 +31,8 @@ class SessionOpening {
 
   // The arguments must outlive the object.
   SessionOpening(Options options, InstanceTable& instances, const SessionTable& sessions,
-                 ExecutorTable& executors, const MemoryLimits& limits, SessionStorage& storage,
-                 TaskLoop& loop, Close close);
+                 ExecutorTable& executors, InstanceHealth& health, const MemoryLimits& limits,
+                 SessionStorage& storage, TaskLoop& loop, Close close);
 
   // --- First messages of sessions ---
   void Greet(const SessionPtr& session, const wire::Hello& hello);
@@ -70,6 +69,7 @@ class SessionOpening {
   InstanceTable& instances_;
   const SessionTable& sessions_;
   ExecutorTable& executors_;
+  InstanceHealth& health_;
   const MemoryLimits& limits_;
   SessionStorage& storage_;
   TaskLoop& loop_;

@@ -11,7 +11,8 @@ namespace torpor::server {
 
 struct Metrics::Series {
   explicit Series(const Config& config)
-      : node(registry), swaps(registry), gpus(registry), functions(registry, config.functions) {
+      : node(registry), swaps(registry), gpus(registry), functions(registry), instances(registry) {
+    functions.SetFunctions(config.functions);
     prometheus::BuildGauge()
         .Name("torpor_build_info")
         .Help("1; the release is in the label.")
@@ -25,6 +26,7 @@ struct Metrics::Series {
   SwapSeries swaps;
   GpuSeries gpus;
   FunctionSeries functions;
+  InstanceSeries instances;
   Mutex render_mutex;  // held by a scrape
 };
 
@@ -49,15 +51,9 @@ void Metrics::OnLeaseEnded(const std::string& function, GpuIndex, Duration held,
 
 void Metrics::OnExecutorLost(GpuIndex gpu) { series_->node.CountLostExecutor(gpu); }
 
-void Metrics::OnObjective(const std::string& function, Duration deadline, double percentile) {
-  series_->functions.SetObjective(function, deadline, percentile);
+void Metrics::SetFunctions(const std::map<std::string, FunctionConfig>& functions) {
+  series_->functions.SetFunctions(functions);
 }
-
-void Metrics::OnRequest(const RequestRecord& request) { series_->functions.CountRequest(request); }
-
-void Metrics::OnUnknownFunction() { series_->node.CountUnknownFunction(); }
-
-void Metrics::OnConnections(int open) { series_->node.SetConnections(open); }
 
 std::string Metrics::Render(const NodeSnapshot& node) {
   MutexLock lock(&series_->render_mutex);
@@ -66,6 +62,7 @@ std::string Metrics::Render(const NodeSnapshot& node) {
   for (const FunctionSnapshot& function : node.functions) {
     series_->functions.Render(function, node.gpus);
   }
+  series_->instances.Render(node);
   return prometheus::TextSerializer().Serialize(series_->registry.Collect());
 }
 

@@ -4,23 +4,18 @@
 
 #include <algorithm>
 
+#include "scheduler/event_fields.h"
+#include "server/series/metric_families.h"
+
 namespace torpor::server {
 namespace {
 
 using prometheus::Counter;
 using prometheus::Family;
 using prometheus::Gauge;
-using prometheus::Histogram;
 using prometheus::Labels;
 using prometheus::Registry;
 
-// From a resident kernel's half millisecond to a queue that times out.
-const Histogram::BucketBoundaries kSecondsBuckets = {
-    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
-
-constexpr std::array<const char*, 6> kOutcomes = {"ok",      "upstream_error", "rejected",
-                                                  "timeout", "lost",           "cancelled"};
-constexpr std::array<const char*, 3> kSources = {"resident", "host", "peer"};
 constexpr std::array<const char*, 2> kPaths = {"pcie", "nvlink"};
 constexpr std::array<const char*, 3> kOrigins = {"uploaded", "changed", "scratch"};
 constexpr std::array<const char*, 4> kReasons = {"memory_full", "move", "requested", "keep_alive"};
@@ -42,16 +37,6 @@ void RaiseTo(Counter& counter, double value) {
   if (value > counter.Value()) counter.Increment(value - counter.Value());
 }
 
-Family<Counter>& AddCounter(Registry& registry, const char* name, const char* help) {
-  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
-}
-Family<Gauge>& AddGauge(Registry& registry, const char* name, const char* help) {
-  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
-}
-Family<Histogram>& AddHistogram(Registry& registry, const char* name, const char* help) {
-  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
-}
-
 }  // namespace
 
 NodeSeries::NodeSeries(Registry& registry)
@@ -60,10 +45,6 @@ NodeSeries::NodeSeries(Registry& registry)
       write_back_bytes_(AddCounter(registry, "torpor_write_back_bytes_total",
                                    "Changed bytes copied from a GPU to the image.")),
       executors_lost_(AddCounter(registry, "torpor_executors_lost_total", "Executors that died.")),
-      unknown_function_(AddCounter(registry, "torpor_unknown_function_requests_total",
-                                   "Requests that name no configured function.")
-                            .Add({})),
-      connections_(AddGauge(registry, "torpor_connections", "Open client connections.").Add({})),
       queued_(
           AddGauge(registry, "torpor_queued_requests", "Requests that wait for a GPU.").Add({})),
       sessions_(
@@ -121,7 +102,7 @@ SwapSeries::SwapSeries(Registry& registry) {
     for (std::size_t path = 0; path < kPaths.size(); ++path) {
       Labels labels = {{"direction", kDirections[direction]}, {"path", kPaths[path]}};
       Link& link = links_[direction][path];
-      link.duration = &duration.Add(labels, kSecondsBuckets);
+      link.duration = &duration.Add(labels, SecondsBuckets());
       for (std::size_t origin = 0; origin < kOrigins.size(); ++origin) {
         labels["origin"] = kOrigins[origin];
         link.bytes[origin] = &bytes.Add(labels);
@@ -185,15 +166,76 @@ void GpuSeries::Render(const GpuSnapshot& gpu) {
   RaiseTo(busy_seconds_.Add(labels), gpu.busy_seconds);
 }
 
+InstanceSeries::InstanceSeries(Registry& registry)
+    : is_serving_(AddGauge(registry, "torpor_instance_serving",
+                           "1 while the instance has a session and its server answers.")),
+      sessions_(AddGauge(registry, "torpor_instance_sessions", "Open sessions of an instance.")),
+      image_bytes_(
+          AddGauge(registry, "torpor_instance_image_bytes", "Size of an instance's image.")),
+      resident_(AddGauge(registry, "torpor_instance_resident",
+                         "1 while the instance's image is on the GPU.")),
+      requests_(AddCounter(registry, "torpor_instance_requests_total",
+                           "Requests granted to an instance.")),
+      gpu_seconds_(AddCounter(registry, "torpor_instance_gpu_seconds_total",
+                              "GPU time under lease of an instance.")) {}
+
+void InstanceSeries::Render(const NodeSnapshot& node) {
+  std::set<Name> rendered;
+  for (const GpuSnapshot& gpu : node.gpus) gpus_.insert(gpu.gpu);
+  for (const FunctionSnapshot& function : node.functions) {
+    for (const InstanceSnapshot& instance : function.instances) {
+      Render(function.name, instance, node.gpus);
+      rendered.emplace(function.name, instance.name);
+    }
+  }
+  for (const Name& name : std::exchange(rendered_, rendered)) {
+    if (!rendered.contains(name)) Drop(name);
+  }
+}
+
+void InstanceSeries::Drop(const Name& name) {
+  Labels labels = {{"function", name.first}, {"instance", name.second}};
+  for (auto* const family : {&is_serving_, &sessions_, &image_bytes_}) {
+    family->Remove(&family->Add(labels));
+  }
+  for (auto* const family : {&requests_, &gpu_seconds_}) family->Remove(&family->Add(labels));
+  for (const int gpu : gpus_) {
+    labels["gpu"] = std::to_string(gpu);
+    resident_.Remove(&resident_.Add(labels));
+  }
+}
+
+void InstanceSeries::Render(const std::string& function, const InstanceSnapshot& instance,
+                            const std::vector<GpuSnapshot>& gpus) {
+  Labels labels = {{"function", function}, {"instance", instance.name}};
+  const bool is_serving = instance.health == scheduler::WordOf(scheduler::Health::kServing);
+  is_serving_.Add(labels).Set(is_serving ? 1 : 0);
+  sessions_.Add(labels).Set(static_cast<double>(instance.sessions));
+  image_bytes_.Add(labels).Set(static_cast<double>(instance.image_bytes));
+  RaiseTo(requests_.Add(labels), static_cast<double>(instance.requests));
+  RaiseTo(gpu_seconds_.Add(labels), instance.gpu_seconds);
+  for (const GpuSnapshot& gpu : gpus) {
+    labels["gpu"] = std::to_string(gpu.gpu);
+    resident_.Add(labels).Set(std::ranges::count(instance.resident_gpus, gpu.gpu) != 0 ? 1 : 0);
+  }
+}
+
 void FunctionCounts::SetObjective(Duration new_deadline, double new_percentile) {
-  deadline = new_deadline;
   deadline_seconds->Set(ToSeconds(new_deadline));
   percentile->Set(new_percentile);
 }
 
-FunctionSeries::FunctionSeries(Registry& registry,
-                               const std::map<std::string, FunctionConfig>& functions)
-    : queued_(AddGauge(registry, "torpor_function_queued_requests",
+FunctionSeries::FunctionSeries(Registry& registry)
+    : deadline_(
+          AddGauge(registry, "torpor_deadline_seconds", "The objective of a function's requests.")),
+      percentile_(AddGauge(registry, "torpor_objective_percentile",
+                           "Share of requests that are to meet the deadline.")),
+      scheduled_(AddCounter(registry, "torpor_scheduled_requests_total",
+                            "Requests that are over, as the scheduler counts them.")),
+      gpu_seconds_(AddCounter(registry, "torpor_gpu_seconds_total", "GPU time under lease.")),
+      host_byte_seconds_(AddCounter(registry, "torpor_host_byte_seconds_total",
+                                    "Host memory for images and pinned memory, over time.")),
+      queued_(AddGauge(registry, "torpor_function_queued_requests",
                        "Its requests that wait for a GPU.")),
       required_requests_(AddGauge(registry, "torpor_function_required_requests",
                                   "Requests in time that it still needs to comply.")),
@@ -206,90 +248,85 @@ FunctionSeries::FunctionSeries(Registry& registry,
       sessions_(AddGauge(registry, "torpor_function_sessions", "Open sessions of a function.")),
       resident_(AddGauge(registry, "torpor_function_resident", "1 while the image is on the GPU.")),
       gpu_bytes_(AddGauge(registry, "torpor_function_gpu_bytes",
-                          "Device memory of a GPU that is kept for a function.")) {
-  AddCounts(registry, functions);
-}
+                          "Device memory of a GPU that is kept for a function.")) {}
 
 FunctionCounts* FunctionSeries::Find(const std::string& function) {
   const auto found = counts_.find(function);
   return found == counts_.end() ? nullptr : &found->second;
 }
 
-void FunctionSeries::AddCounts(Registry& registry,
-                               const std::map<std::string, FunctionConfig>& functions) {
-  auto& requests = AddCounter(registry, "torpor_requests_total", "Requests by how they ended.");
-  auto& grants =
-      AddCounter(registry, "torpor_grants_total", "Leases granted, by where the image was.");
-  auto& deadline_met =
-      AddCounter(registry, "torpor_deadline_met_total", "Requests answered in time.");
-  auto& deadline =
-      AddGauge(registry, "torpor_deadline_seconds", "The objective of a function's requests.");
-  auto& percentile = AddGauge(registry, "torpor_objective_percentile",
-                              "Share of requests that are to meet the deadline.");
-  auto& scheduled = AddCounter(registry, "torpor_scheduled_requests_total",
-                               "Requests that are over, as the scheduler counts them.");
-  auto& duration = AddHistogram(registry, "torpor_request_duration_seconds",
-                                "From the header until the answer is there.");
-  auto& queue = AddHistogram(registry, "torpor_queue_duration_seconds", "Wait for a GPU.");
-  auto& swap = AddHistogram(registry, "torpor_grant_swap_duration_seconds", "Wait for the image.");
-  auto& run =
-      AddHistogram(registry, "torpor_run_duration_seconds", "Grant to the upstream's last byte.");
-  auto& gpu_seconds = AddCounter(registry, "torpor_gpu_seconds_total", "GPU time under lease.");
-  auto& host_byte_seconds = AddCounter(registry, "torpor_host_byte_seconds_total",
-                                       "Host memory for images and pinned memory, over time.");
+void FunctionSeries::SetFunctions(const std::map<std::string, FunctionConfig>& functions) {
+  MutexLock lock(&mutex_);
+  for (auto known = counts_.begin(); known != counts_.end();) {
+    if (functions.contains(known->first)) {
+      ++known;
+      continue;
+    }
+    Drop(known->first, known->second);
+    known = counts_.erase(known);
+  }
   for (const auto& [name, function] : functions) {
-    FunctionCounts& counts = counts_[name];
-    const Labels label = {{"function", name}};
-    for (std::size_t i = 0; i < kOutcomes.size(); ++i) {
-      counts.requests[i] = &requests.Add({{"function", name}, {"outcome", kOutcomes[i]}});
-    }
-    for (std::size_t i = 0; i < kSources.size(); ++i) {
-      counts.grants[i] = &grants.Add({{"function", name}, {"source", kSources[i]}});
-    }
-    counts.deadline_seconds = &deadline.Add(label);
-    counts.percentile = &percentile.Add(label);
+    const auto [known, is_new] = counts_.try_emplace(name);
+    FunctionCounts& counts = known->second;
+    if (is_new) Add(function, counts);
     counts.SetObjective(function.deadline, function.percentile);
-    counts.in_time = &scheduled.Add({{"function", name}, {"deadline", "met"}});
-    counts.late = &scheduled.Add({{"function", name}, {"deadline", "missed"}});
-    counts.deadline_met = &deadline_met.Add(label);
-    counts.duration = &duration.Add(label, kSecondsBuckets);
-    counts.queue = &queue.Add(label, kSecondsBuckets);
-    counts.swap = &swap.Add(label, kSecondsBuckets);
-    counts.run = &run.Add(label, kSecondsBuckets);
-    const Labels paid_by = {{"tenant", function.tenant}, {"function", name}};
-    counts.gpu_seconds = &gpu_seconds.Add(paid_by);
-    counts.host_byte_seconds = &host_byte_seconds.Add(paid_by);
+    if (!is_new && counts.tenant != function.tenant) {
+      DropPaidBy(counts);
+      AddPaidBy(function, counts);
+    }
   }
 }
 
-void FunctionSeries::CountRequest(const RequestRecord& request) {
-  FunctionCounts* const counts = Find(request.function);
-  if (counts == nullptr) return;
-  counts->requests.at(static_cast<std::size_t>(request.outcome))->Increment();
-  counts->duration->Observe(ToSeconds(request.duration));
-  if (request.outcome == RequestOutcome::kOk && request.duration <= counts->deadline.load()) {
-    counts->deadline_met->Increment();
+void FunctionSeries::Add(const FunctionConfig& function, FunctionCounts& counts) {
+  const std::string& name = function.name;
+  const Labels label = {{"function", name}};
+  counts.deadline_seconds = &deadline_.Add(label);
+  counts.percentile = &percentile_.Add(label);
+  counts.in_time = &scheduled_.Add({{"function", name}, {"deadline", "met"}});
+  counts.late = &scheduled_.Add({{"function", name}, {"deadline", "missed"}});
+  AddPaidBy(function, counts);
+}
+
+void FunctionSeries::AddPaidBy(const FunctionConfig& function, FunctionCounts& counts) {
+  counts.tenant = function.tenant;
+  const Labels paid_by = {{"tenant", function.tenant}, {"function", function.name}};
+  counts.gpu_seconds = &gpu_seconds_.Add(paid_by);
+  counts.host_byte_seconds = &host_byte_seconds_.Add(paid_by);
+}
+
+void FunctionSeries::DropPaidBy(FunctionCounts& counts) {
+  gpu_seconds_.Remove(counts.gpu_seconds);
+  host_byte_seconds_.Remove(counts.host_byte_seconds);
+}
+
+void FunctionSeries::Drop(const std::string& function, FunctionCounts& counts) {
+  deadline_.Remove(counts.deadline_seconds);
+  percentile_.Remove(counts.percentile);
+  scheduled_.Remove(counts.in_time);
+  scheduled_.Remove(counts.late);
+  DropPaidBy(counts);
+  Labels label = {{"function", function}};
+  for (Family<Gauge>* const family :
+       {&queued_, &required_requests_, &first_group_, &compliant_, &image_bytes_, &sessions_}) {
+    family->Remove(&family->Add(label));
   }
-  if (!request.is_granted) return;
-  counts->grants.at(static_cast<std::size_t>(request.source))->Increment();
-  counts->queue->Observe(ToSeconds(request.queue));
-  counts->swap->Observe(ToSeconds(request.swap));
-  counts->run->Observe(ToSeconds(request.run));
+  for (const int gpu : gpus_) {
+    label["gpu"] = std::to_string(gpu);
+    for (Family<Gauge>* const family : {&resident_, &gpu_bytes_}) {
+      family->Remove(&family->Add(label));
+    }
+  }
 }
 
 void FunctionSeries::CountLease(const std::string& function, Duration held) {
+  ReaderMutexLock lock(&mutex_);
   FunctionCounts* const counts = Find(function);
   if (counts != nullptr) counts->gpu_seconds->Increment(std::max(0.0, ToSeconds(held)));
 }
 
-void FunctionSeries::SetObjective(const std::string& function, Duration deadline,
-                                  double percentile) {
-  FunctionCounts* const counts = Find(function);
-  if (counts != nullptr) counts->SetObjective(deadline, percentile);
-}
-
 void FunctionSeries::Render(const FunctionSnapshot& function,
                             const std::vector<GpuSnapshot>& gpus) {
+  MutexLock lock(&mutex_);
   const FunctionCounts* const counts = Find(function.name);
   if (counts == nullptr) return;
   RaiseTo(*counts->host_byte_seconds, function.host_byte_seconds);
@@ -297,7 +334,10 @@ void FunctionSeries::Render(const FunctionSnapshot& function,
   image_bytes_.Add(label).Set(static_cast<double>(function.image_bytes));
   sessions_.Add(label).Set(static_cast<double>(function.sessions));
   RenderObjective(function.objective, *counts, label);
-  for (const GpuSnapshot& gpu : gpus) RenderCopy(function, gpu.gpu);
+  for (const GpuSnapshot& gpu : gpus) {
+    gpus_.insert(gpu.gpu);
+    RenderCopy(function, gpu.gpu);
+  }
 }
 
 void FunctionSeries::RenderObjective(const ObjectiveSnapshot& objective,

@@ -6,15 +6,17 @@
 #include <prometheus/registry.h>
 
 #include <array>
-#include <atomic>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "server/config/config.h"
 #include "server/controller/model/telemetry.h"
 #include "server/controller/node_snapshot.h"
-#include "server/metrics/metrics.h"
 
 // The series of /metrics by subject (docs/metrics.md). Each class registers its series in the
 // constructor; the registry must outlive it. Counting is thread-safe, Render is for one thread at a
@@ -26,19 +28,15 @@ class NodeSeries {
  public:
   explicit NodeSeries(prometheus::Registry& registry);
 
-  void CountUnknownFunction() { unknown_function_.Increment(); }
   void CountEviction(EvictionReason reason);
   void CountWriteBack(WriteBackReason reason, Bytes bytes);
   void CountLostExecutor(GpuIndex gpu);
-  void SetConnections(int open) { connections_.Set(open); }
   void Render(const NodeSnapshot& node);
 
  private:
   prometheus::Family<prometheus::Counter>& evictions_;
   prometheus::Family<prometheus::Counter>& write_back_bytes_;
   prometheus::Family<prometheus::Counter>& executors_lost_;
-  prometheus::Counter& unknown_function_;
-  prometheus::Gauge& connections_;
   prometheus::Gauge& queued_;
   prometheus::Gauge& sessions_;
   prometheus::Gauge& host_image_bytes_;
@@ -93,22 +91,40 @@ class GpuSeries {
   prometheus::Family<prometheus::Counter>& busy_seconds_;
 };
 
-// Counts of a function's requests. A plain record; FunctionSeries' constructor fills all pointers.
+// Gauges and counts of each instance of the functions that have several.
+class InstanceSeries {
+ public:
+  explicit InstanceSeries(prometheus::Registry& registry);
+
+  // Series of instances that the node no longer has are dropped.
+  void Render(const NodeSnapshot& node);
+
+ private:
+  using Name = std::pair<std::string, std::string>;  // function, instance
+
+  void Render(const std::string& function, const InstanceSnapshot& instance,
+              const std::vector<GpuSnapshot>& gpus);
+  void Drop(const Name& name);
+
+  std::set<Name> rendered_;
+  std::set<int> gpus_;
+  prometheus::Family<prometheus::Gauge>& is_serving_;
+  prometheus::Family<prometheus::Gauge>& sessions_;
+  prometheus::Family<prometheus::Gauge>& image_bytes_;
+  prometheus::Family<prometheus::Gauge>& resident_;
+  prometheus::Family<prometheus::Counter>& requests_;
+  prometheus::Family<prometheus::Counter>& gpu_seconds_;
+};
+
+// Counts of a function. A plain record; FunctionSeries' constructor fills all pointers.
 struct FunctionCounts {
   void SetObjective(Duration new_deadline, double new_percentile);
 
-  std::atomic<Duration> deadline{};  // may change while requests are counted
+  std::string tenant;
   prometheus::Gauge* deadline_seconds = nullptr;
   prometheus::Gauge* percentile = nullptr;
   prometheus::Counter* in_time = nullptr;
   prometheus::Counter* late = nullptr;
-  std::array<prometheus::Counter*, 6> requests{};  // by RequestOutcome
-  std::array<prometheus::Counter*, 3> grants{};    // by SwapSource
-  prometheus::Counter* deadline_met = nullptr;
-  prometheus::Histogram* duration = nullptr;
-  prometheus::Histogram* queue = nullptr;
-  prometheus::Histogram* swap = nullptr;
-  prometheus::Histogram* run = nullptr;
   prometheus::Counter* gpu_seconds = nullptr;
   prometheus::Counter* host_byte_seconds = nullptr;
 };
@@ -116,24 +132,33 @@ struct FunctionCounts {
 // Counts and gauges of each configured function. Calls for other functions have no effect.
 class FunctionSeries {
  public:
-  FunctionSeries(prometheus::Registry& registry,
-                 const std::map<std::string, FunctionConfig>& functions);
+  explicit FunctionSeries(prometheus::Registry& registry);
 
-  void CountRequest(const RequestRecord& request);
+  // Makes these the configured functions, with these objectives. Series of others are dropped.
+  void SetFunctions(const std::map<std::string, FunctionConfig>& functions);
+
   void CountLease(const std::string& function, Duration held);
-  void SetObjective(const std::string& function, Duration deadline, double percentile);
   // Renders the function and its presence on each of the node's GPUs.
   void Render(const FunctionSnapshot& function, const std::vector<GpuSnapshot>& gpus);
 
  private:
-  FunctionCounts* Find(const std::string& function);
-  void AddCounts(prometheus::Registry& registry,
-                 const std::map<std::string, FunctionConfig>& functions);
+  FunctionCounts* Find(const std::string& function) ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void Add(const FunctionConfig& function, FunctionCounts& counts);
+  void AddPaidBy(const FunctionConfig& function, FunctionCounts& counts);
+  void DropPaidBy(FunctionCounts& counts);
+  void Drop(const std::string& function, FunctionCounts& counts);
   void RenderObjective(const ObjectiveSnapshot& objective, const FunctionCounts& counts,
                        const prometheus::Labels& label);
   void RenderCopy(const FunctionSnapshot& function, int gpu);
 
-  std::map<std::string, FunctionCounts> counts_;  // constant after construction
+  Mutex mutex_;
+  std::map<std::string, FunctionCounts> counts_ ABSL_GUARDED_BY(mutex_);
+  std::set<int> gpus_ ABSL_GUARDED_BY(mutex_);  // with series
+  prometheus::Family<prometheus::Gauge>& deadline_;
+  prometheus::Family<prometheus::Gauge>& percentile_;
+  prometheus::Family<prometheus::Counter>& scheduled_;
+  prometheus::Family<prometheus::Counter>& gpu_seconds_;
+  prometheus::Family<prometheus::Counter>& host_byte_seconds_;
   prometheus::Family<prometheus::Gauge>& queued_;
   prometheus::Family<prometheus::Gauge>& required_requests_;
   prometheus::Family<prometheus::Gauge>& first_group_;

@@ -147,6 +147,7 @@ class LiveNode final : public Node,
     if (config_.device.chunk_bytes == 0) {
       config_.device.chunk_bytes = ChunkBytesFor(config_.device.address_mode, found.least_memory);
     }
+    gpu_count_ = options.gpus.size();
     options.config = config_;
     options.descriptor_socket = config_.run_dir + "/descriptors.sock";
     Supervisor::Options processes;
@@ -198,10 +199,13 @@ class LiveNode final : public Node,
     return outcome->get_future().get();
   }
 
-  absl::Status Change(const std::string& function, std::span<const SettingText> changes) override {
-    absl::Status status = absl::UnavailableError("the node has stopped");
-    OnLoop([&] { status = controller_->Change(function, changes); });
-    return status;
+  absl::Status Reconfigure(const Config& config, bool is_trial) override {
+    TORPOR_ASSIGN_OR_RETURN(const auto tokens, ReadTokens(config));
+    TORPOR_RETURN_IF_ERROR(CheckGpuCounts(config, gpu_count_));
+    if (is_trial || OnLoop([&] { controller_->Reconfigure(config, tokens); })) {
+      return absl::OkStatus();
+    }
+    return absl::UnavailableError("the node has stopped");
   }
 
   absl::StatusOr<RequestTrace> Explain(const std::string& request_id) override {
@@ -214,6 +218,12 @@ class LiveNode final : public Node,
     bool is_ready = false;
     OnLoop([&] { is_ready = controller_->IsReady(); });
     return is_ready;
+  }
+
+  std::vector<std::string> ServingUpstreams(const std::string& function) override {
+    std::vector<std::string> upstreams;
+    OnLoop([&] { upstreams = controller_->ServingUpstreams(function); });
+    return upstreams;
   }
 
   void Drain() override {
@@ -243,6 +253,10 @@ class LiveNode final : public Node,
   void ConfirmLease(RequestId request, std::function<void()> done) override {
     loop_.Post(
         [this, request, done = std::move(done)] { controller_->ConfirmLease(request, done); });
+  }
+
+  void AskAgain(RequestId request) override {
+    loop_.Post([this, request] { controller_->AskAgain(request); });
   }
 
   void Release(RequestId request, scheduler::Ending ending) override {
@@ -304,7 +318,8 @@ class LiveNode final : public Node,
     return true;
   }
 
-  Config config_;  // constant once the parts have started
+  Config config_;  // constant once the parts have started; functions are the controller's then
+  std::size_t gpu_count_ = 0;
   Repository repository_;
   std::unique_ptr<EventLogWriter> event_log_;
   // Declared before the loop, whose last tasks still use the controller.

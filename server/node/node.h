@@ -1,17 +1,16 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/broker/request_broker.h"
 #include "server/config/config.h"
-#include "server/config/settings.h"
 #include "server/controller/admin_request.h"
 #include "server/controller/model/telemetry.h"
 #include "server/controller/node_snapshot.h"
-#include "server/controller/request_broker.h"
 #include "server/controller/request_trace.h"
 
 namespace torpor::server {
@@ -42,15 +41,18 @@ class Node {
   // Waits for the request's outcome, at most about half a minute; see AdminRequests::Start.
   virtual absl::Status Administer(const AdminRequest& request) = 0;
 
-  // As Controller::Change; or Unavailable.
-  virtual absl::Status Change(const std::string& function,
-                              std::span<const SettingText> changes) = 0;
+  // Makes the configuration's functions and tenants the node's, and reads all tokens anew; the rest
+  // of the configuration must be as at the start. On an error, which names the function, nothing is
+  // changed. `is_trial`: nothing is changed in any case.
+  virtual absl::Status Reconfigure(const Config& config, bool is_trial) = 0;
 
   // As Controller::Explain; or Unavailable.
   virtual absl::StatusOr<RequestTrace> Explain(const std::string& request_id) = 0;
 
   // Whether an executor serves and the node is not draining.
   virtual bool Ready() = 0;
+  // As Controller::ServingUpstreams.
+  virtual std::vector<std::string> ServingUpstreams(const std::string& function) = 0;
 
   // New requests are refused (Unavailable) from now on. Returns when no request is queued or
   // running, or after the configured drain_timeout.

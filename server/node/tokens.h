@@ -8,8 +8,8 @@
 
 namespace torpor::server {
 
-// Reads the functions' secrets from their token_file, by function, without surrounding white space.
-// InvalidArgument if a secret is empty or used by two functions.
+// Reads the instances' secrets from their token_file, by FullNameOf, without surrounding white
+// space. InvalidArgument if a secret is empty or used by two instances.
 absl::StatusOr<std::map<std::string, std::string>> ReadTokens(const Config& config);
 
 }  // namespace torpor::server

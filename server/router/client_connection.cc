@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <boost/beast/http/read.hpp>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <utility>
+#include <vector>
 
 #include "server/router/await.h"
 #include "server/router/end_to_end_fields.h"
@@ -42,9 +44,15 @@ Answer TextAnswer(unsigned status, std::string content_type, std::string body) {
   return answer;
 }
 
-Answer ReadyAnswer(bool is_ready, const std::string& body) {
-  Answer answer = TextAnswer(is_ready ? 200 : 503, "application/json", body);
-  if (!is_ready) answer.fields.emplace_back("Retry-After", "1");
+// `name` is empty for the node.
+Answer ReadyAnswer(const Readiness& readiness, std::string_view name) {
+  nlohmann::ordered_json body;
+  if (!name.empty()) body["name"] = name;
+  body["ready"] = readiness.is_ready;
+  if (!readiness.is_ready) body["reason"] = readiness.reason;
+  Answer answer =
+      TextAnswer(readiness.is_ready ? 200 : 503, "application/json", body.dump() + "\n");
+  if (!readiness.is_ready) answer.fields.emplace_back("Retry-After", "1");
   return answer;
 }
 
@@ -104,7 +112,7 @@ asio::awaitable<bool> ClientConnection::WaitForBytes() {
   if (buffer_.size() > 0) co_return true;
   if (core_.is_draining && has_served_) co_return false;
   is_idle_ = true;
-  stream_.expires_after(core_.config.router.idle_timeout);
+  stream_.expires_after(core_.config.idle_timeout);
   const auto [error, bytes] = co_await stream_.async_read_some(buffer_.prepare(kReadBytes), kAwait);
   is_idle_ = false;
   buffer_.commit(bytes);
@@ -114,13 +122,13 @@ asio::awaitable<bool> ClientConnection::WaitForBytes() {
 asio::awaitable<bool> ClientConnection::ServeOne() {
   has_served_ = true;
   ClientRequest::Parser parser;
-  parser.header_limit(static_cast<std::uint32_t>(core_.config.router.max_header_bytes));
-  if (core_.config.router.max_body_bytes == 0) {
+  parser.header_limit(static_cast<std::uint32_t>(core_.config.max_header_bytes));
+  if (core_.config.max_body_bytes == 0) {
     parser.body_limit(boost::none);
   } else {
-    parser.body_limit(core_.config.router.max_body_bytes);
+    parser.body_limit(core_.config.max_body_bytes);
   }
-  stream_.expires_after(core_.config.router.header_timeout);
+  stream_.expires_after(core_.config.header_timeout);
   const auto [error, bytes] = co_await http::async_read_header(stream_, buffer_, parser, kAwait);
   if (error) co_return co_await AnswerBrokenHeader(error);
   Request request(parser);
@@ -143,31 +151,31 @@ asio::awaitable<bool> ClientConnection::AnswerBrokenHeader(const boost::system::
   if (error == http::error::header_limit) {
     refusal = {431, "header_too_large",
                fmt::format("the header is longer than max_header_bytes ({} bytes)",
-                           core_.config.router.max_header_bytes),
+                           core_.config.max_header_bytes),
                0};
   } else if (error == http::error::body_limit) {
     refusal = {413, "body_too_large",
                fmt::format("the body is longer than max_body_bytes ({} bytes)",
-                           core_.config.router.max_body_bytes),
+                           core_.config.max_body_bytes),
                0};
   }
   AnswerFrame frame;
   frame.keep_alive = false;
   co_await SendAnswer(stream_, ErrorAnswer(refusal, NewRequestId()), frame,
-                      core_.config.router.client_timeout);
+                      core_.config.client_timeout);
   co_return false;
 }
 
 asio::awaitable<bool> ClientConnection::Proxy(Request& request) {
-  const auto function = core_.config.functions.find(request.path.function);
-  if (function == core_.config.functions.end()) {
+  const auto function = core_.FindFunction(request.path.function);
+  if (function == nullptr) {
     core_.parts.metrics->OnUnknownFunction();
     const Refusal refusal{404, "unknown_function",
                           "there is no such function; `torporctl functions` lists them", 0};
     co_return co_await SendOwn(request, ErrorAnswer(refusal, request.id));
   }
-  ProxiedRequest proxied(core_, {stream_, buffer_, request.parser, AddressOf(stream_)},
-                         function->second, request.path.upstream_target, request.id);
+  ProxiedRequest proxied(core_, {stream_, buffer_, request.parser, AddressOf(stream_)}, function,
+                         request.path.upstream_target, request.id);
   abort_proxied_ = [&proxied] { proxied.Abort(); };
   const bool keep_alive = co_await proxied.Run();
   abort_proxied_ = nullptr;
@@ -189,13 +197,12 @@ asio::awaitable<Answer> ClientConnection::OwnAnswer(const Request& request) {
   }
   switch (kind) {
     case Kind::kMetrics:
-      co_return TextAnswer(200, "text/plain; version=0.0.4; charset=utf-8",
-                           core_.parts.metrics->Render(core_.parts.snapshot()));
+      co_return co_await MetricsAnswer();
     case Kind::kLive:
       co_return TextAnswer(200, "application/json", "{\"live\":true}\n");
     case Kind::kReady: {
-      const bool is_ready = !core_.is_draining && core_.parts.is_ready();
-      co_return ReadyAnswer(is_ready, fmt::format("{{\"ready\":{}}}\n", is_ready));
+      const Readiness readiness = co_await AskReadiness("");
+      co_return ReadyAnswer(readiness, "");
     }
     case Kind::kFunctionReady:
       co_return co_await FunctionReadyAnswer(request);
@@ -204,19 +211,41 @@ asio::awaitable<Answer> ClientConnection::OwnAnswer(const Request& request) {
   }
 }
 
+asio::awaitable<Answer> ClientConnection::MetricsAnswer() {
+  // First the node's part: a scrape that waits for it gets the newest counts.
+  const std::string node = co_await core_.inquiries.AskMetrics();
+  co_return TextAnswer(200, "text/plain; version=0.0.4; charset=utf-8",
+                       core_.parts.metrics->Render() + node);
+}
+
+asio::awaitable<Readiness> ClientConnection::AskReadiness(const std::string& function) {
+  Readiness readiness;
+  if (core_.is_draining) {
+    readiness.reason = "the router is shutting down";
+  } else {
+    readiness = co_await core_.inquiries.AskReadiness(function);
+  }
+  co_return readiness;
+}
+
 asio::awaitable<Answer> ClientConnection::FunctionReadyAnswer(const Request& request) {
-  const std::string& name = request.path.function;
-  if (!core_.config.functions.contains(name)) {
+  const auto function = core_.FindFunction(request.path.function);
+  if (function == nullptr) {
     co_return ErrorAnswer({404, "unknown_function", "there is no such function", 0}, request.id);
   }
-  bool is_ready = !core_.is_draining && core_.parts.is_ready();
-  // Sessions do not matter: a function may use CUDA with its first request only.
-  if (is_ready) {
-    const auto upstream = core_.upstreams.find(name);
-    is_ready = upstream != core_.upstreams.end() && co_await upstream->second.IsListening();
+  Readiness readiness = co_await AskReadiness(function->name);
+  if (readiness.is_ready && !co_await IsAnyListening(readiness.upstreams)) {
+    readiness = {.reason = "the function's server takes no connections"};
   }
-  co_return ReadyAnswer(is_ready,
-                        fmt::format("{{\"name\":\"{}\",\"ready\":{}}}\n", name, is_ready));
+  co_return ReadyAnswer(readiness, function->name);
+}
+
+asio::awaitable<bool> ClientConnection::IsAnyListening(const std::vector<std::string>& upstreams) {
+  for (const std::string& address : upstreams) {
+    UpstreamPool* const pool = core_.upstreams.Find(address);
+    if (pool != nullptr && co_await pool->IsListening()) co_return true;
+  }
+  co_return false;
 }
 
 asio::awaitable<bool> ClientConnection::SendOwn(const Request& request, Answer answer,
@@ -229,7 +258,7 @@ asio::awaitable<bool> ClientConnection::SendOwn(const Request& request, Answer a
   frame.keep_alive = may_keep && request.parser.get().keep_alive() && request.parser.is_done() &&
                      !core_.is_draining;
   const bool is_sent =
-      co_await SendAnswer(stream_, std::move(answer), frame, core_.config.router.client_timeout);
+      co_await SendAnswer(stream_, std::move(answer), frame, core_.config.client_timeout);
   co_return (is_sent && frame.keep_alive);
 }
 

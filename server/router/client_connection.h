@@ -38,6 +38,11 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   boost::asio::awaitable<bool> Proxy(Request& request);
   boost::asio::awaitable<bool> SendOwn(const Request& request, Answer answer, bool may_keep = true);
   boost::asio::awaitable<Answer> OwnAnswer(const Request& request);
+  boost::asio::awaitable<Answer> MetricsAnswer();
+  // As NodeInquiry::AskReadiness; a router that drains is not ready.
+  boost::asio::awaitable<Readiness> AskReadiness(const std::string& function);
+  // Whether a server at one of `upstreams` takes connections.
+  boost::asio::awaitable<bool> IsAnyListening(const std::vector<std::string>& upstreams);
   boost::asio::awaitable<Answer> FunctionReadyAnswer(const Request& request);
   boost::asio::awaitable<void> CloseGently();
 

@@ -62,6 +62,12 @@ ClientRequest::Head ClientRequest::MakeUpstreamHead(const std::string& target,
 }
 
 asio::awaitable<bool> ClientRequest::ReadAhead() {
+  const bool has_read = co_await ReadToBuffer();
+  is_held_ = has_read && is_read();
+  co_return has_read;
+}
+
+asio::awaitable<bool> ClientRequest::ReadToBuffer() {
   if (is_read()) co_return true;
   if (source_.parser.get().count(http::field::expect) > 0) {
     source_.stream.expires_after(config_.client_timeout);

@@ -53,6 +53,8 @@ class ClientRequest {
 
   // What ReadAhead has read.
   const std::string& ahead() const { return ahead_; }
+  // Whether ahead() is the whole body: the request can be sent more than once.
+  bool is_held() const { return is_held_; }
   // Whether the whole body was read.
   bool is_read() const { return source_.parser.is_done(); }
   bool has_body() const;
@@ -68,11 +70,14 @@ class ClientRequest {
   boost::beast::tcp_stream& stream() { return source_.stream; }
 
  private:
+  boost::asio::awaitable<bool> ReadToBuffer();
+
   Source source_;
   const RouterConfig& config_;
   RequestFailure& failure_;
   const bool is_head_request_;
   std::string ahead_;
+  bool is_held_ = false;
 };
 
 }  // namespace torpor::server

@@ -1,34 +1,13 @@
 #include "server/router/lease_desk.h"
 
-#include <boost/asio/post.hpp>
 #include <utility>
-
-#include "base/mutex.h"
 
 namespace torpor::server {
 
-// Carries calls from the controller's thread to the router's, until the desk is gone.
-struct LeaseDesk::Link {
-  template <typename Action>
-  void Post(Action action) {
-    MutexLock lock(&mutex);
-    if (io != nullptr) boost::asio::post(*io, std::move(action));
-  }
-
-  Mutex mutex;
-  boost::asio::io_context* io ABSL_GUARDED_BY(mutex);  // nullptr once the desk has gone
-};
-
 LeaseDesk::LeaseDesk(boost::asio::io_context& io, RequestBroker& broker)
-    : broker_(broker), link_(std::make_shared<Link>()) {
-  MutexLock lock(&link_->mutex);
-  link_->io = &io;
-}
+    : broker_(broker), link_(std::make_shared<LoopLink>(io)) {}
 
-LeaseDesk::~LeaseDesk() {
-  MutexLock lock(&link_->mutex);
-  link_->io = nullptr;
-}
+LeaseDesk::~LeaseDesk() { link_->Cut(); }
 
 LeaseDesk::Ticket LeaseDesk::Ask(const RequestBroker::Demand& demand, Listener& listener) {
   const Ticket ticket = ++last_ticket_;
@@ -55,6 +34,8 @@ void LeaseDesk::Confirm(Ticket ticket) {
     });
   });
 }
+
+void LeaseDesk::AskAgain(Ticket ticket) { broker_.AskAgain(entries_.at(ticket).request); }
 
 void LeaseDesk::Release(Ticket ticket, scheduler::Ending ending) {
   const auto entry = entries_.find(ticket);

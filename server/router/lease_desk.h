@@ -6,7 +6,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "server/controller/request_broker.h"
+#include "server/broker/request_broker.h"
+#include "server/router/loop_link.h"
 
 namespace torpor::server {
 
@@ -33,6 +34,8 @@ class LeaseDesk {
   Ticket Ask(const RequestBroker::Demand& demand, Listener& listener);
   // OnLeaseConfirmed follows; OnLeaseLost comes before if the lease is lost already.
   void Confirm(Ticket ticket);
+  // OnGrant follows once more, as RequestBroker::AskAgain.
+  void AskAgain(Ticket ticket);
   // Ends the lease or the wait, as RequestBroker::Release. Exactly once for every ticket.
   void Release(Ticket ticket, scheduler::Ending ending);
 
@@ -41,12 +44,10 @@ class LeaseDesk {
     RequestId request;
     Listener* listener = nullptr;
   };
-  struct Link;  // outlives the desk in callbacks that the broker still holds
-
   Listener* Find(Ticket ticket);
 
   RequestBroker& broker_;
-  const std::shared_ptr<Link> link_;
+  const std::shared_ptr<LoopLink> link_;  // shared with callbacks that the broker still holds
   Ticket last_ticket_ = 0;
   std::unordered_map<Ticket, Entry> entries_;
 };

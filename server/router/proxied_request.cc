@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <boost/beast/http/write.hpp>
 #include <utility>
 
@@ -15,27 +16,25 @@ namespace {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 
-UpstreamPool* FindPool(RouterCore& core, const std::string& function) {
-  const auto found = core.upstreams.find(function);
-  return found == core.upstreams.end() ? nullptr : &found->second;
-}
+// Instances that a request is sent to at most.
+constexpr int kMaxTries = 4;
 
 }  // namespace
 
 ProxiedRequest::ProxiedRequest(RouterCore& core, ClientRequest::Source client,
-                               const FunctionConfig& function, const std::string& upstream_target,
-                               std::string request_id)
+                               std::shared_ptr<const FunctionConfig> function,
+                               const std::string& upstream_target, std::string request_id)
     : core_(core),
-      function_(function),
+      kept_function_(std::move(function)),
+      function_(*kept_function_),
       request_id_(std::move(request_id)),
       changed_(core.io),
       failure_([this] { OnFailure(); }),
-      request_(std::move(client), core.config.router, failure_),
-      response_(core.config.router.response_buffer_bytes, !request_.is_head_request()),
+      request_(std::move(client), core.config, failure_),
+      response_(core.config.response_buffer_bytes, !request_.is_head_request()),
       lease_(core.io, core.desk, failure_),
       transfer_({.io = core.io,
-                 .pool = FindPool(core, function.name),
-                 .function = function,
+                 .function = function_,
                  .request = request_,
                  .response = response_,
                  .lease = lease_,
@@ -65,15 +64,7 @@ asio::awaitable<bool> ProxiedRequest::Run() {
     watch_ = core_.hangups.Watch(request_.stream().socket().native_handle(), [this] {
       failure_.Set(Cause::kClientGone, "the client closed the connection");
     });
-    if (co_await transfer_.Resolve()) {
-      // Not a temporary: g++ 12 destroys braced temporaries in co_await expressions twice.
-      const RequestBroker::Demand demand{
-          .function = function_.name,
-          .id = request_id_,
-          .give_up = SteadyClock().Now() + core_.config.router.queue_timeout};
-      co_await lease_.Acquire(demand);
-    }
-    if (lease_.grant()) co_await transfer_.Forward();
+    if (co_await Resolve()) co_await Forward();
   }
   bool keep_alive = false;
   if (!failure_) {
@@ -87,12 +78,55 @@ asio::awaitable<bool> ProxiedRequest::Run() {
     // First the GPU, then the client: it may be slow.
     co_await transfer_.End();
     ReleaseLease();
-    co_return co_await Refuse(failure_.ToRefusal(function_, core_.config.router));
+    co_return co_await Refuse(failure_.ToRefusal(function_, core_.config));
   }
   Record(response_.status());
   co_await transfer_.End();
   ReleaseLease();
   co_return (keep_alive && request_.is_read());
+}
+
+asio::awaitable<bool> ProxiedRequest::Resolve() {
+  bool is_any_found = false;
+  std::vector<std::string> failures;
+  const std::vector<InstanceConfig> instances = InstancesOf(function_);
+  for (const InstanceConfig& instance : instances) {
+    UpstreamPool* const pool = core_.upstreams.Find(instance.upstream);
+    if (pool == nullptr) continue;
+    const boost::system::error_code error = co_await pool->Resolve();
+    is_any_found = is_any_found || !error;
+    if (error) failures.push_back(fmt::format("{}: {}", instance.upstream, error.message()));
+  }
+  if (!is_any_found)
+    failure_.Set(Cause::kUpstreamDown, fmt::format("{}", fmt::join(failures, "; ")));
+  co_return !failure_;
+}
+
+asio::awaitable<void> ProxiedRequest::Forward() {
+  // Not a temporary: g++ 12 destroys braced temporaries in co_await expressions twice.
+  const TimePoint now = SteadyClock().Now();
+  const RequestBroker::Demand demand{.function = function_.name,
+                                     .id = request_id_,
+                                     .give_up = now + core_.config.queue_timeout,
+                                     .arrival = now};
+  co_await lease_.Acquire(demand);
+  for (int tries = 1; lease_.grant(); ++tries) {
+    const std::string upstream = lease_.grant()->upstream;
+    co_await transfer_.Forward(upstream, core_.upstreams.Find(upstream));
+    const bool may_go_on =
+        lease_.grant()->has_siblings && tries < kMaxTries && transfer_.MayGoElsewhere();
+    if (!failure_ || !may_go_on) co_return;
+    LogEvent(spdlog::level::warn, "an instance did not answer",
+             {{"function", function_.name},
+              {"instance", lease_.grant()->instance},
+              {"request_id", request_id_},
+              {"failure", failure_.detail()}});
+    // What fails from here on is not this try.
+    failure_.Clear();
+    co_await transfer_.End();
+    if (failure_) co_return;
+    co_await lease_.AskAgain();
+  }
 }
 
 void ProxiedRequest::Abort() { failure_.Set(Cause::kAborted, "the router stops"); }
@@ -113,7 +147,10 @@ std::optional<Refusal> ProxiedRequest::FindRefusal() const {
     return Refusal{503, "draining", "this node is shutting down; send the request to another one",
                    kRetrySoonSeconds};
   }
-  if (function_.upstream.empty()) {
+  const std::vector<InstanceConfig> instances = InstancesOf(function_);
+  const bool has_upstream = std::ranges::any_of(
+      instances, [](const InstanceConfig& instance) { return !instance.upstream.empty(); });
+  if (!has_upstream) {
     return Refusal{
         503, "no_upstream",
         fmt::format("function {} has no upstream; set it in the configuration", function_.name)};
@@ -126,6 +163,7 @@ void ProxiedRequest::AddTimings(std::vector<std::pair<std::string, std::string>>
   if (!grant) return;
   const TimePoint end = response_.EndOr(SteadyClock().Now());
   fields.emplace_back("X-Torpor-Gpu", std::to_string(grant->gpu.value));
+  if (grant->has_siblings) fields.emplace_back("X-Torpor-Instance", grant->instance);
   fields.emplace_back("X-Torpor-Queue-Ms", FormatMilliseconds(grant->queue));
   fields.emplace_back("X-Torpor-Swap", NameOf(grant->source));
   fields.emplace_back("X-Torpor-Swap-Ms", FormatMilliseconds(grant->swap));
@@ -165,7 +203,7 @@ asio::awaitable<bool> ProxiedRequest::RespondAll() {
   is_client_head_sent_ = true;
   // How long the client takes is not the function's doing.
   Record(status);
-  request_.stream().expires_after(core_.config.router.client_timeout);
+  request_.stream().expires_after(core_.config.client_timeout);
   if (has_body) {
     const auto [error, bytes] = co_await http::async_write(request_.stream(), serializer, kAwait);
     if (error) failure_.Set(Cause::kClientGone, error.message());
@@ -190,7 +228,7 @@ asio::awaitable<bool> ProxiedRequest::RespondPiecewise() {
   head.body().more = true;
   http::response_serializer<http::buffer_body> serializer(head);
   is_client_head_sent_ = true;
-  request_.stream().expires_after(core_.config.router.client_timeout);
+  request_.stream().expires_after(core_.config.client_timeout);
   const auto [head_error, head_bytes] =
       co_await http::async_write_header(request_.stream(), serializer, kAwait);
   if (head_error) failure_.Set(Cause::kClientGone, head_error.message());
@@ -209,7 +247,7 @@ asio::awaitable<bool> ProxiedRequest::RespondPiecewise() {
     head.body().data = is_last ? nullptr : piece.data();
     head.body().size = piece.size();
     head.body().more = !is_last;
-    request_.stream().expires_after(core_.config.router.client_timeout);
+    request_.stream().expires_after(core_.config.client_timeout);
     const auto [error, bytes] = co_await http::async_write(request_.stream(), serializer, kAwait);
     if (error && error != http::error::need_buffer) {
       failure_.Set(Cause::kClientGone, error.message());
@@ -229,8 +267,8 @@ asio::awaitable<bool> ProxiedRequest::Refuse(Refusal refusal) {
   frame.is_head = request_.is_head_request();
   frame.keep_alive = MayKeepAlive();
   is_client_head_sent_ = true;
-  const bool is_sent = co_await SendAnswer(request_.stream(), std::move(answer), frame,
-                                           core_.config.router.client_timeout);
+  const bool is_sent =
+      co_await SendAnswer(request_.stream(), std::move(answer), frame, core_.config.client_timeout);
   co_return (is_sent && frame.keep_alive);
 }
 
@@ -252,6 +290,7 @@ void ProxiedRequest::Record(unsigned status) {
   core_.parts.metrics->OnRequest(record);
   LogEvent(spdlog::level::info, "request",
            {{"function", function_.name},
+            {"instance", grant && grant->has_siblings ? grant->instance : ""},
             {"request_id", request_id_},
             {"method", request_.method()},
             {"status", status},

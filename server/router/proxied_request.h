@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,9 +23,10 @@ namespace torpor::server {
 // whole answer is in the buffer. Used on the router's thread.
 class ProxiedRequest {
  public:
-  // `core` and `function` must outlive the request.
-  ProxiedRequest(RouterCore& core, ClientRequest::Source client, const FunctionConfig& function,
-                 const std::string& upstream_target, std::string request_id);
+  // `core` must outlive the request.
+  ProxiedRequest(RouterCore& core, ClientRequest::Source client,
+                 std::shared_ptr<const FunctionConfig> function, const std::string& upstream_target,
+                 std::string request_id);
   ~ProxiedRequest();
   ProxiedRequest(const ProxiedRequest&) = delete;
   ProxiedRequest& operator=(const ProxiedRequest&) = delete;
@@ -43,6 +45,12 @@ class ProxiedRequest {
   void OnFailure();
   void ReleaseLease();
   std::optional<Refusal> FindRefusal() const;
+  // Finds the addresses of the function's servers, before a GPU is asked for: a name server may be
+  // slow. False, and the request has failed, if no server's address is found.
+  Awaitable<bool> Resolve();
+  // Takes a lease and forwards the request; once more elsewhere while servers fail to begin an
+  // answer and the function has others.
+  Awaitable<void> Forward();
   Awaitable<bool> RespondAll();
   Awaitable<bool> RespondPiecewise();
   Awaitable<bool> Refuse(Refusal refusal);
@@ -52,6 +60,7 @@ class ProxiedRequest {
   bool MayKeepAlive() const { return request_.WantsKeepAlive() && !core_.is_draining; }
 
   RouterCore& core_;
+  const std::shared_ptr<const FunctionConfig> kept_function_;
   const FunctionConfig& function_;
   const std::string request_id_;
   const TimePoint begin_ = SteadyClock().Now();

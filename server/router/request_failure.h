@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "scheduler/events.h"
+#include "server/broker/request_record.h"
 #include "server/config/config.h"
-#include "server/metrics/metrics.h"
 #include "server/router/answer.h"
 
 namespace torpor::server {

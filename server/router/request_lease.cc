@@ -10,6 +10,12 @@ boost::asio::awaitable<void> RequestLease::Acquire(const RequestBroker::Demand& 
   while (!grant_ && !failure_) co_await changed_.Wait();
 }
 
+boost::asio::awaitable<void> RequestLease::AskAgain() {
+  grant_.reset();
+  desk_.AskAgain(*ticket_);
+  while (!grant_ && !failure_) co_await changed_.Wait();
+}
+
 boost::asio::awaitable<void> RequestLease::Confirm() {
   is_confirmed_ = false;
   desk_.Confirm(*ticket_);

@@ -26,6 +26,9 @@ class RequestLease final : private LeaseDesk::Listener {
   // Asks for a lease and returns once it is granted or the request has failed. At most once;
   // `demand` must outlive the call.
   boost::asio::awaitable<void> Acquire(const RequestBroker::Demand& demand);
+  // Gives the lease back, as RequestBroker::AskAgain, and returns once another one is granted or
+  // the request has failed. After the grant.
+  boost::asio::awaitable<void> AskAgain();
   // Returns once the lease is known to have been intact at the call, or the request has failed. A
   // function may see that its GPU is gone before the controller does, and answer with an error or
   // die of it: then the loss is noted within this wait. One caller at a time, after the grant.
@@ -35,7 +38,7 @@ class RequestLease final : private LeaseDesk::Listener {
   // Lets Acquire and Confirm see that the request has failed.
   void Wake() { changed_.Notify(); }
 
-  // nullopt before the grant; stays after Release.
+  // nullopt before the grant, and while AskAgain waits; stays after Release.
   const std::optional<RequestGrant>& grant() const { return grant_; }
   TimePoint granted_at() const { return granted_at_; }
 

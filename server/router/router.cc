@@ -21,13 +21,25 @@
 
 namespace torpor::server {
 
-RouterCore::RouterCore(const Config& node_config, Router::Parts router_parts)
-    : config(node_config), parts(std::move(router_parts)), desk(io, *parts.broker), hangups(io) {
-  for (const auto& [name, function] : config.functions) {
-    if (function.upstream.empty()) continue;
-    // The loader of the configuration has validated the address.
-    upstreams.try_emplace(name, io, ParseHostAndPort(function.upstream).value());
+RouterCore::RouterCore(const Router::Options& router_options, Router::Parts router_parts)
+    : config(router_options.config),
+      drain_timeout(router_options.drain_timeout),
+      parts(router_parts),
+      desk(io, *parts.broker),
+      inquiries(io, *parts.node),
+      hangups(io),
+      upstreams(io) {}
+
+void RouterCore::SetFunctions(const std::map<std::string, FunctionConfig>& configured) {
+  functions.clear();
+  for (const auto& [name, function] : configured) {
+    functions[name] = std::make_shared<const FunctionConfig>(function);
   }
+}
+
+std::shared_ptr<const FunctionConfig> RouterCore::FindFunction(const std::string& name) const {
+  const auto found = functions.find(name);
+  return found == functions.end() ? nullptr : found->second;
 }
 
 void RouterCore::EndRequest() {
@@ -68,18 +80,14 @@ absl::StatusOr<tcp::acceptor> Listen(asio::io_context& io, const std::string& ad
 
 class AsioRouter final : public Router {
  public:
-  AsioRouter(const Config& config, Parts parts) : core_(config, std::move(parts)) {}
+  AsioRouter(const Options& options, Parts parts) : core_(options, parts) {}
   // Throws for lack of memory only, which ends the process anyhow.
-  ~AsioRouter() override {  // NOLINT(bugprone-exception-escape)
-    asio::post(core_.io, [this] { CloseAll(); });
-    if (thread_.joinable()) thread_.join();
-  }
+  ~AsioRouter() override { Close(); }  // NOLINT(bugprone-exception-escape)
 
   absl::Status Start() {
-    TORPOR_ASSIGN_OR_RETURN(http_address_, Serve(core_.config.router.http_address, http_acceptor_,
-                                                 ListenerRole::kRequests));
-    TORPOR_ASSIGN_OR_RETURN(metrics_address_, Serve(core_.config.router.metrics_address,
-                                                    metrics_acceptor_, ListenerRole::kMetrics));
+    TORPOR_ASSIGN_OR_RETURN(http_address_, Bind(core_.config.http_address, http_acceptor_));
+    TORPOR_ASSIGN_OR_RETURN(metrics_address_,
+                            Bind(core_.config.metrics_address, metrics_acceptor_));
     thread_ = std::thread([this] { core_.io.run(); });
     return absl::OkStatus();
   }
@@ -87,34 +95,67 @@ class AsioRouter final : public Router {
   std::string http_address() const override { return http_address_; }
   std::string metrics_address() const override { return metrics_address_; }
 
+  void SetFunctions(std::map<std::string, FunctionConfig> functions) override {
+    core_.parts.metrics->SetFunctions(functions);
+    asio::post(core_.io, [this, functions = std::move(functions)] {
+      core_.SetFunctions(functions);
+      if (!std::exchange(is_serving_, true)) Serve();
+    });
+  }
+
+  void SetOptions(const Options& options) override {
+    asio::post(core_.io, [this, options] {
+      core_.config = options.config;
+      core_.drain_timeout = options.drain_timeout;
+    });
+  }
+
   void Drain() override {
     auto drained = std::make_shared<std::promise<void>>();
+    auto begun = std::make_shared<std::promise<Duration>>();
     std::future<void> future = drained->get_future();
-    asio::post(core_.io, [this, drained] {
+    asio::post(core_.io, [this, drained, begun] {
       core_.is_draining = true;
+      begun->set_value(core_.drain_timeout);
       for (ClientConnection* const connection : core_.connections) connection->CloseIfIdle();
       core_.on_drained = [drained] { drained->set_value(); };
       if (core_.active_requests == 0) std::exchange(core_.on_drained, nullptr)();
     });
-    if (future.wait_for(core_.config.drain_timeout) != std::future_status::ready) {
+    const Duration patience = begun->get_future().get();
+    if (future.wait_for(patience) != std::future_status::ready) {
       spdlog::warn("requests still run after drain_timeout; they are broken off");
     }
   }
 
+  void Close() override {
+    if (!thread_.joinable()) return;
+    asio::post(core_.io, [this] { CloseAll(); });
+    thread_.join();
+  }
+
  private:
   // Returns the bound address, or empty text if none is configured.
-  absl::StatusOr<std::string> Serve(const std::string& address,
-                                    std::optional<tcp::acceptor>& acceptor, ListenerRole role) {
+  absl::StatusOr<std::string> Bind(const std::string& address,
+                                   std::optional<tcp::acceptor>& acceptor) {
     if (address.empty()) return std::string();
     TORPOR_ASSIGN_OR_RETURN(acceptor, Listen(core_.io, address));
-    asio::co_spawn(core_.io, AcceptAll(*acceptor, role), asio::detached);
     return Format(acceptor->local_endpoint());
+  }
+
+  void Serve() {
+    const auto accept = [this](std::optional<tcp::acceptor>& acceptor, ListenerRole role) {
+      if (!acceptor || !acceptor->is_open()) return;
+      asio::co_spawn(core_.io, AcceptAll(*acceptor, role), asio::detached);
+    };
+    accept(http_acceptor_, ListenerRole::kRequests);
+    accept(metrics_acceptor_, ListenerRole::kMetrics);
   }
 
   asio::awaitable<void> AcceptAll(tcp::acceptor& acceptor, ListenerRole role) {
     while (acceptor.is_open()) {
       auto [error, socket] = co_await acceptor.async_accept(kAwait);
-      if (error == asio::error::operation_aborted) co_return;
+      // A connection may have come just before the acceptor was closed.
+      if (error == asio::error::operation_aborted || is_closed_) co_return;
       if (error) {
         // Probably out of descriptors: wait until some are closed.
         spdlog::warn("cannot accept a connection: {}", error.message());
@@ -124,7 +165,7 @@ class AsioRouter final : public Router {
       }
       // Close the connection beyond the maximum at once, before the client has sent anything.
       const auto open = static_cast<int>(core_.connections.size());
-      if (role == ListenerRole::kRequests && open >= core_.config.router.max_connections) continue;
+      if (role == ListenerRole::kRequests && open >= core_.config.max_connections) continue;
       auto connection = std::make_shared<ClientConnection>(core_, std::move(socket), role);
       asio::co_spawn(core_.io, connection->Serve(), [connection](const std::exception_ptr&) {});
     }
@@ -132,16 +173,21 @@ class AsioRouter final : public Router {
 
   // Without pending waits the thread ends.
   void CloseAll() {
+    is_closed_ = true;
     boost::system::error_code ignored;
     for (auto* const acceptor : {&http_acceptor_, &metrics_acceptor_}) {
       if (*acceptor) (*acceptor)->close(ignored);
     }
     for (ClientConnection* const connection : core_.connections) connection->Abort();
-    for (auto& [name, pool] : core_.upstreams) pool.CloseIdle();
+    core_.inquiries.Close();
+    core_.upstreams.CloseIdle();
     core_.hangups.Close();
   }
 
   RouterCore core_;
+  // On the router's thread.
+  bool is_serving_ = false;
+  bool is_closed_ = false;
   std::optional<tcp::acceptor> http_acceptor_;
   std::optional<tcp::acceptor> metrics_acceptor_;
   std::string http_address_;
@@ -151,8 +197,8 @@ class AsioRouter final : public Router {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Router>> Router::Start(const Config& config, Parts parts) {
-  auto router = std::make_unique<AsioRouter>(config, std::move(parts));
+absl::StatusOr<std::unique_ptr<Router>> Router::Start(const Options& options, Parts parts) {
+  auto router = std::make_unique<AsioRouter>(options, parts);
   TORPOR_RETURN_IF_ERROR(router->Start());
   return router;
 }

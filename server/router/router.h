@@ -1,14 +1,15 @@
 #pragma once
 
-#include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/broker/node_inquiry.h"
+#include "server/broker/request_broker.h"
 #include "server/config/config.h"
-#include "server/controller/node_snapshot.h"
-#include "server/controller/request_broker.h"
-#include "server/metrics/metrics.h"
+#include "server/router/request_metrics.h"
 
 namespace torpor::server {
 
@@ -16,28 +17,38 @@ namespace torpor::server {
 // health paths, and /metrics on a separate address. Runs on one thread of its own.
 class Router {
  public:
-  // The router's dependencies; must outlive the router. Functions are called on the router's
-  // thread.
+  // The router's dependencies; must outlive the router.
   struct Parts {
     RequestBroker* broker = nullptr;
-    Metrics* metrics = nullptr;
-    std::function<bool()> is_ready;
-    std::function<NodeSnapshot()> snapshot;
+    NodeInquiry* node = nullptr;
+    RequestMetrics* metrics = nullptr;
+  };
+  struct Options {
+    RouterConfig config;
+    Duration drain_timeout{std::chrono::seconds(30)};
   };
 
-  // Binds the configured addresses, except empty ones. Unavailable if an address cannot be bound.
-  static absl::StatusOr<std::unique_ptr<Router>> Start(const Config& config, Parts parts);
+  // Binds the configured addresses, except empty ones. Connections wait until the first
+  // SetFunctions. Unavailable if an address cannot be bound.
+  static absl::StatusOr<std::unique_ptr<Router>> Start(const Options& options, Parts parts);
 
-  // Stops at once: closes connections and releases requests.
-  virtual ~Router() = default;
+  virtual ~Router() = default;  // Close
 
   // host:port as bound; empty if not configured.
   virtual std::string http_address() const = 0;
   virtual std::string metrics_address() const = 0;
 
+  // Makes these the node's functions. Requests in progress keep theirs. Thread-safe.
+  virtual void SetFunctions(std::map<std::string, FunctionConfig> functions) = 0;
+  // Replaces all settings but the addresses. Thread-safe.
+  virtual void SetOptions(const Options& options) = 0;
+
   // Answers new requests with 503 and closes idle connections from now on. Returns when no request
   // is in progress, or after the configured drain_timeout.
   virtual void Drain() = 0;
+
+  // Stops at once: closes connections and releases requests. Idempotent.
+  virtual void Close() = 0;
 };
 
 }  // namespace torpor::server

@@ -3,14 +3,16 @@
 #include <boost/asio/io_context.hpp>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 
 #include "server/config/config.h"
 #include "server/router/hangup_watcher.h"
+#include "server/router/inquiry_desk.h"
 #include "server/router/lease_desk.h"
 #include "server/router/router.h"
-#include "server/router/upstream_pool.h"
+#include "server/router/upstream_pools.h"
 
 namespace torpor::server {
 
@@ -18,18 +20,26 @@ class ClientConnection;
 
 // State that all connections share. Used on the router's thread only.
 struct RouterCore {
-  RouterCore(const Config& node_config, Router::Parts router_parts);
+  RouterCore(const Router::Options& router_options, Router::Parts router_parts);
+
+  void SetFunctions(const std::map<std::string, FunctionConfig>& configured);
+  // Returns nullptr if there is no such function.
+  std::shared_ptr<const FunctionConfig> FindFunction(const std::string& name) const;
 
   // Counts a request in progress. The matching EndRequest may complete a drain.
   void BeginRequest() { ++active_requests; }
   void EndRequest();
 
-  const Config config;
+  RouterConfig config;
+  Duration drain_timeout;
   const Router::Parts parts;
   boost::asio::io_context io{1};
   LeaseDesk desk;
+  InquiryDesk inquiries;
   HangupWatcher hangups;
-  std::map<std::string, UpstreamPool> upstreams;  // by function
+  UpstreamPools upstreams;
+  // By name. A request keeps its function's as it was when the request came.
+  std::map<std::string, std::shared_ptr<const FunctionConfig>> functions;
   std::set<ClientConnection*> connections;
   int active_requests = 0;
   bool is_draining = false;

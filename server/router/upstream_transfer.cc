@@ -19,15 +19,18 @@ using Cause = RequestFailure::Cause;
 
 static constexpr std::uint32_t kMaxUpstreamHeaderBytes = 256 * 1024;
 
-asio::awaitable<bool> UpstreamTransfer::Resolve() {
-  if (const ErrorCode error = co_await parts_.pool->Resolve()) {
-    parts_.failure.Set(Cause::kUpstreamDown,
-                       fmt::format("{}: {}", parts_.function.upstream, error.message()));
+asio::awaitable<void> UpstreamTransfer::Forward(const std::string& upstream, UpstreamPool* pool) {
+  upstream_ = upstream;
+  pool_ = pool;
+  connection_.reset();
+  if (pool_ == nullptr) {
+    parts_.failure.Set(Cause::kUpstreamDown, "it has no upstream");
+    co_return;
   }
-  co_return !parts_.failure;
+  co_await ForwardOnce();
 }
 
-asio::awaitable<void> UpstreamTransfer::Forward() {
+asio::awaitable<void> UpstreamTransfer::ForwardOnce() {
   for (;;) {
     if (!co_await Open()) co_return;
     Start();
@@ -46,16 +49,18 @@ asio::awaitable<void> UpstreamTransfer::Forward() {
 
 asio::awaitable<bool> UpstreamTransfer::Open() {
   const bool is_first_try = connection_ == nullptr;
-  connection_ = is_first_try ? parts_.pool->TakeIdle() : nullptr;
+  connection_ = is_first_try ? pool_->TakeIdle() : nullptr;
   const bool is_connected = connection_ != nullptr;
-  if (!is_connected) connection_ = parts_.pool->MakeNew();
+  if (!is_connected) connection_ = pool_->MakeNew();
   connection_->stream.expires_at(parts_.lease.granted_at() + parts_.function.upstream_timeout);
   if (is_connected) co_return true;
-  const ErrorCode error = co_await parts_.pool->Connect(*connection_);
+  // Known, as a rule, from before the grant.
+  ErrorCode error = co_await pool_->Resolve();
+  if (!error) error = co_await pool_->Connect(*connection_);
   if (!error) co_return !parts_.failure;
   parts_.failure.Set(
       error == beast::error::timeout ? Cause::kUpstreamTimeout : Cause::kUpstreamDown,
-      fmt::format("{}: {}", parts_.function.upstream, error.message()));
+      fmt::format("{}: {}", upstream_, error.message()));
   co_return false;
 }
 
@@ -64,7 +69,7 @@ void UpstreamTransfer::Start() {
   running_ = 2;
   const auto on_end = [this](const std::exception_ptr& exception) {
     --running_;
-    if (exception) parts_.failure.Set(Cause::kUpstreamBroken, "an error inside torpord");
+    if (exception) parts_.failure.Set(Cause::kUpstreamBroken, "an error inside the router");
     parts_.changed.Notify();
   };
   asio::co_spawn(parts_.io, Upload(), on_end);
@@ -91,7 +96,16 @@ void UpstreamTransfer::Interrupt() {
 // The upstream closed a kept-alive connection just as the request went out.
 bool UpstreamTransfer::MayTryAgain() const {
   return connection_ != nullptr && connection_->is_reused && !is_response_begun_ &&
-         parts_.request.is_read() && parts_.request.IsIdempotent();
+         parts_.request.is_held() && parts_.request.IsIdempotent();
+}
+
+bool UpstreamTransfer::MayGoElsewhere() const {
+  if (is_response_begun_) return false;
+  const Cause cause = parts_.failure.cause();
+  // Nothing of the request was sent.
+  if (cause == Cause::kUpstreamDown) return true;
+  return cause == Cause::kUpstreamBroken && parts_.request.is_held() &&
+         parts_.function.second_tries;
 }
 
 asio::awaitable<void> UpstreamTransfer::Upload() { is_upload_done_ = co_await UploadPieces(); }
@@ -146,7 +160,8 @@ asio::awaitable<bool> UpstreamTransfer::ReadHead(std::optional<Parser>& parser) 
     parser->skip(parts_.request.is_head_request());
     const auto [error, bytes] =
         co_await http::async_read_header(connection_->stream, connection_->buffer, *parser, kAwait);
-    is_response_begun_ = is_response_begun_ || bytes > 0;
+    // What the parser has not consumed counts, too.
+    is_response_begun_ = is_response_begun_ || bytes > 0 || connection_->buffer.size() > 0;
     if (error) {
       co_await Fail(error);
       co_return false;
@@ -190,7 +205,7 @@ void UpstreamTransfer::Finish(const Parser& parser) {
   parts_.response.Complete(SteadyClock().Now());
   on_answered_();
   if (is_upload_done_ && parser.keep_alive() && connection_->buffer.size() == 0) {
-    parts_.pool->Put(std::move(connection_));
+    pool_->Put(std::move(connection_));
   } else {
     connection_->stream.close();
   }

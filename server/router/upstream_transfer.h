@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "server/router/client_request.h"
 #include "server/router/loop_event.h"
@@ -24,7 +25,6 @@ class UpstreamTransfer {
   // The transfer's environment; must outlive the transfer.
   struct Parts {
     boost::asio::io_context& io;
-    UpstreamPool* pool;  // nullptr for a function without upstream, whose requests are refused
     const FunctionConfig& function;
     ClientRequest& request;
     ResponseBuffer& response;
@@ -41,12 +41,15 @@ class UpstreamTransfer {
         on_answered_(std::move(on_answered)),
         room_(parts.io) {}
 
-  // Finds the upstream's addresses; before a GPU is asked for. False if the request has failed.
-  boost::asio::awaitable<bool> Resolve();
-  // Sends the request and returns once there is an answer to begin with, or the request has failed.
-  // An idempotent request that met a closing kept-alive connection is sent again. Needs a granted
-  // lease, from whose grant the answer may take upstream_timeout.
-  boost::asio::awaitable<void> Forward();
+  // Sends the request to `upstream`, host:port, and returns once there is an answer to begin with,
+  // or the request has failed. An idempotent request that met a closing kept-alive connection is
+  // sent again. Needs a granted lease, from whose grant the answer may take upstream_timeout.
+  // `pool`: the upstream's, or null if there is none; must outlive the transfer. Call again, after
+  // End, only if MayGoElsewhere.
+  boost::asio::awaitable<void> Forward(const std::string& upstream, UpstreamPool* pool);
+  // Whether the failed request may be sent to another server of the function: nothing of an answer
+  // came, and the request is at hand. A function that keeps state must not have got the request.
+  bool MayGoElsewhere() const;
   // Breaks off and returns once neither coroutine runs. Before the destructor.
   boost::asio::awaitable<void> End();
   // The client has taken a piece: there may be room for another one.
@@ -60,6 +63,7 @@ class UpstreamTransfer {
   using Awaitable = boost::asio::awaitable<T>;
   using Parser = boost::beast::http::response_parser<boost::beast::http::buffer_body>;
 
+  Awaitable<void> ForwardOnce();
   Awaitable<bool> Open();
   void Start();
   bool MayTryAgain() const;
@@ -75,6 +79,8 @@ class UpstreamTransfer {
   const ClientRequest::Head head_;
   const std::function<void()> on_answered_;
   LoopEvent room_;
+  std::string upstream_;
+  UpstreamPool* pool_ = nullptr;
   std::unique_ptr<UpstreamConnection> connection_;
   int running_ = 0;  // of Upload and Download
   bool is_ending_ = false;

@@ -1,10 +1,6 @@
 #include "server/settings/executor_settings.h"
 
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
-#include <vector>
-
+#include "server/settings/settings_document.h"
 #include "server/settings/value_kinds.h"
 
 namespace torpor::server {
@@ -49,38 +45,11 @@ const Settings<ExecutorSettings>& ExecutorSettingTable() {
 }
 
 std::string FormatExecutorSettings(const ExecutorSettings& settings) {
-  nlohmann::ordered_json document;
-  for (const Setting<ExecutorSettings>& setting : ExecutorSettingTable()) {
-    document[std::string(setting.key)] = setting.text(settings);
-  }
-  return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return FormatSettingsDocument(ExecutorSettingTable(), settings);
 }
 
 absl::StatusOr<ExecutorSettings> ParseExecutorSettings(std::string_view document) {
-  const auto json = nlohmann::json::parse(document, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) {
-    return absl::InvalidArgumentError("settings: expected a JSON object, such as {\"gpu\": \"0\"}");
-  }
-  ExecutorSettings settings;
-  std::vector<std::string> findings;
-  for (const auto& [key, value] : json.items()) {
-    const Setting<ExecutorSettings>* const setting = FindSetting(ExecutorSettingTable(), key);
-    if (setting == nullptr) {
-      findings.push_back(fmt::format("settings: {}: no such setting", key));
-    } else if (!value.is_string()) {
-      findings.push_back(fmt::format("settings: {}: expected text ({})", key, setting->value_name));
-    } else if (const absl::Status status =
-                   setting->set(settings, value.get_ref<const std::string&>());
-               !status.ok()) {
-      findings.push_back(fmt::format("settings: {}: {}", key, std::string(status.message())));
-    }
-  }
-  for (const Setting<ExecutorSettings>& setting : ExecutorSettingTable()) {
-    if (!setting.is_required || json.contains(std::string(setting.key))) continue;
-    findings.push_back(fmt::format("settings: {} is missing", setting.key));
-  }
-  if (findings.empty()) return settings;
-  return absl::InvalidArgumentError(fmt::format("{}", fmt::join(findings, "\n")));
+  return ParseSettingsDocument(ExecutorSettingTable(), document);
 }
 
 }  // namespace torpor::server

@@ -35,12 +35,8 @@ struct ExecutorSettings {
 // The table of ExecutorSettings, in the order of help.
 const Settings<ExecutorSettings>& ExecutorSettingTable();
 
-// Writes a JSON object with a text for every key, such as {"gpu": "0", "chunk_bytes": "2MiB"}, on
-// one line.
+// As in server/settings/settings_document.h.
 std::string FormatExecutorSettings(const ExecutorSettings& settings);
-
-// Reads such an object; only required keys must be present. InvalidArgument for other text than a
-// JSON object, an unknown key, a missing key or a bad value; the message has one line per mistake.
 absl::StatusOr<ExecutorSettings> ParseExecutorSettings(std::string_view document);
 
 }  // namespace torpor::server

@@ -51,10 +51,11 @@ absl::StatusOr<Bytes> MultipleKind::Parse(std::string_view text) const {
 
 absl::StatusOr<Duration> DurationKind::Parse(std::string_view text) const {
   TORPOR_ASSIGN_OR_RETURN(const Duration duration, ParseDuration(text));
-  if (duration <= Duration::zero()) {
-    return absl::InvalidArgumentError(fmt::format("{} is too short; use more than 0", text));
-  }
-  return duration;
+  if (duration >= min) return duration;
+  return absl::InvalidArgumentError(
+      min == Duration(1)
+          ? fmt::format("{} is too short; use more than 0", text)
+          : fmt::format("{} is too short; use at least {}", text, FormatDuration(min)));
 }
 
 absl::StatusOr<Duration> DurationOrOffKind::Parse(std::string_view text) const {

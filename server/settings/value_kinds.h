@@ -87,6 +87,7 @@ struct MultipleOrAutoKind : MultipleKind {
 struct DurationKind {
   using Value = Duration;
   static constexpr bool kIsPath = false;
+  Duration min{1};
 
   absl::StatusOr<Value> Parse(std::string_view text) const;
   std::string Format(Value value) const { return FormatDuration(value); }

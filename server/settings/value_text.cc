@@ -107,7 +107,8 @@ absl::StatusOr<Duration> ParseDuration(std::string_view text) {
 }
 
 std::string FormatDuration(Duration duration) {
-  constexpr std::array<Unit, 4> kUnits = {{{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}}};
+  constexpr std::array<Unit, 5> kUnits = {
+      {{"h", 3600e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}}};
   if (duration == Duration::zero()) return "0s";
   return FormatInUnits(static_cast<std::uint64_t>(duration.count()), kUnits);
 }

@@ -24,7 +24,7 @@ std::string FormatBytes(Bytes bytes);
 // "80ms", "1.5s", "2m", "250us". A number without a unit is an error, so that ms and s are not
 // mixed up.
 absl::StatusOr<Duration> ParseDuration(std::string_view text);
-// In the largest unit up to seconds that divides the duration: "75s", "1500ms".
+// In the largest unit that divides the duration, of hours, seconds and less: "2h", "75s", "1500ms".
 std::string FormatDuration(Duration duration);
 
 // Decimal or 0x hexadecimal.

@@ -44,11 +44,16 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
 }
 
 // Between fork and exec only async-signal-safe calls are allowed.
-[[noreturn]] void BecomeChild(pid_t parent, int output, int failure, const char* program,
-                              char* const* arguments, char* const* environment) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // the parent died before PDEATHSIG was set
-  setpgid(0, 0);
+[[noreturn]] void BecomeChild(pid_t parent, bool outlives_parent, int output, int failure,
+                              const char* program, char* const* arguments,
+                              char* const* environment) {
+  if (outlives_parent) {
+    setsid();
+  } else {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);  // the parent died before PDEATHSIG was set
+    setpgid(0, 0);
+  }
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -81,8 +86,8 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ProcessC
   if (pid < 0) return absl::ErrnoToStatus(errno, "cannot start a process");
   if (pid == 0) {
     const int output = standard_output >= 0 ? standard_output : STDERR_FILENO;
-    BecomeChild(parent, output, failure_write.get(), command.program.c_str(),
-                argument_pointers.data(), environment_pointers.data());
+    BecomeChild(parent, command.outlives_parent, output, failure_write.get(),
+                command.program.c_str(), argument_pointers.data(), environment_pointers.data());
   }
   failure_write.Reset();
   std::unique_ptr<ChildProcess> child(new ChildProcess(pid, UniqueFd(pidfd_open(pid, 0))));
@@ -95,7 +100,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ProcessC
 }
 
 ChildProcess::~ChildProcess() {
-  if (is_reaped_) return;
+  if (is_reaped_ || is_left_) return;
   Kill();
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }

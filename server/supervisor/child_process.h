@@ -16,22 +16,26 @@ struct ProcessCommand {
   std::string program;
   std::vector<std::string> arguments;          // without the program's own name
   std::vector<std::string> added_environment;  // "NAME=value", over the daemon's own
+  bool outlives_parent = false;                // else it dies with the thread that started it
 };
 
-// A child process. Dies with the thread that started it, gets no terminal signals, and inherits no
-// descriptor but standard error, which also takes its standard output.
+// A child process. Gets no terminal signals, and inherits no descriptor but standard error, which
+// also takes its standard output. One that outlives its parent leads a session of its own.
 class ChildProcess {
  public:
   // Fails if the program cannot be executed. `standard_output`: a descriptor for the output
   // instead.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ProcessCommand& command,
                                                              int standard_output = -1);
-  ~ChildProcess();  // kills the process and waits for its end
+  // Kills the process and waits for its end, unless Leave was called.
+  ~ChildProcess();
 
   pid_t pid() const { return pid_; }
   // Becomes readable when the process ends.
   int descriptor() const { return pidfd_.get(); }
   void Kill() const;
+  // Lets the process live on; for one that outlives its parent.
+  void Leave() { is_left_ = true; }
 
   // Whether the process has ended; `why` then describes the end for logs.
   bool HasEnded(std::string& why);
@@ -42,6 +46,7 @@ class ChildProcess {
   const pid_t pid_;
   const UniqueFd pidfd_;
   bool is_reaped_ = false;
+  bool is_left_ = false;
 };
 
 // Runs a program to its end and returns its standard output. Fails unless the program ends with

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <regex>
 #include <utility>
 
@@ -78,21 +80,38 @@ EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::s
     if (settings.find(name.substr(0, name.find(' '))) == std::string::npos) yaml += name;
   }
   yaml += "functions:\n";
+  std::string last_function;
   for (std::size_t i = 0; i < functions.size(); ++i) {
+    const std::size_t slash = functions[i].find('/');
+    const std::string function = functions[i].substr(0, slash);
+    if (function != std::exchange(last_function, function)) {
+      yaml += "  - name: " + function + "\n";
+      yaml += "    deadline: 1s\n    upstream_timeout: 60s\n";
+      if (function_setting.find("memory_limit:") == std::string::npos) {
+        yaml += "    memory_limit: 1GiB\n";
+      }
+      if (i == 0) yaml += "    gpus: " + std::to_string(gpus) + "\n";
+      if (!function_setting.empty()) yaml += "    " + function_setting + "\n";
+      if (slash != std::string::npos) yaml += "    instances:\n";
+    }
     // Known before the function starts: it is in the configuration.
     const Port& port = ports_[functions[i]] = FreePort();
-    folder_.Write(functions[i] + ".token", "secret-of-" + functions[i] + "\n");
-    yaml += "  - name: " + functions[i] + "\n";
-    yaml += "    upstream: 127.0.0.1:" + std::to_string(port.number) + "\n";
-    yaml += "    deadline: 1s\n    upstream_timeout: 60s\n";
-    if (function_setting.find("memory_limit:") == std::string::npos) {
-      yaml += "    memory_limit: 1GiB\n";
-    }
-    yaml += "    token_file: " + functions[i] + ".token\n";
-    if (i == 0) yaml += "    gpus: " + std::to_string(gpus) + "\n";
-    if (!function_setting.empty()) yaml += "    " + function_setting + "\n";
+    const std::string token_file = fmt::format("{}.token", i);
+    folder_.Write(token_file, "secret-of-" + functions[i] + "\n");
+    if (slash != std::string::npos)
+      yaml += "      - name: " + functions[i].substr(slash + 1) + "\n";
+    const char* const indent = slash == std::string::npos ? "    " : "        ";
+    yaml += fmt::format("{}upstream: 127.0.0.1:{}\n", indent, port.number);
+    yaml += fmt::format("{}token_file: {}\n", indent, token_file);
   }
   config_path_ = folder_.Write("config.yaml", yaml);
+}
+
+EmulatedNode::~EmulatedNode() {
+  // A router outlives a torpord that is killed.
+  const pid_t router = RouterProcess();
+  daemon_.reset();
+  if (router > 0) kill(router, SIGKILL);
 }
 
 void EmulatedNode::Start() {
@@ -149,6 +168,13 @@ nlohmann::json EmulatedNode::Status() const {
 
 pid_t EmulatedNode::ExecutorOf(std::size_t gpu) const {
   return Status().at("gpus").at(gpu).at("executor_pid").get<pid_t>();
+}
+
+pid_t EmulatedNode::RouterProcess() const {
+  std::ifstream record(folder_.path() + "/router.pid");
+  pid_t router = 0;
+  record >> router;
+  return router;
 }
 
 nlohmann::json EmulatedNode::ResidentGpus(const std::string& function) const {

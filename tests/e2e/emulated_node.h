@@ -20,11 +20,15 @@ namespace torpor::e2e {
 class EmulatedNode {
  public:
   // `settings` are further lines of the configuration; `gpus`, how many GPUs the first function
-  // has; `function_setting`, a line of every function's.
+  // has; `function_setting`, a line of every function's. FUNCTION/INSTANCE stands for an instance:
+  // those of a function follow each other.
   EmulatedNode(const std::string& topology, const std::vector<std::string>& functions,
                const std::string& settings = "", int gpus = 1,
                const std::string& function_setting = "");
 
+  ~EmulatedNode();
+
+  // Starts torpord; another one if there was one, which must be dead.
   void Start();
   // Starts an instance of the function and waits until it listens.
   void StartFunction(const std::string& name, std::vector<std::string> program);
@@ -41,6 +45,8 @@ class EmulatedNode {
   nlohmann::json Status() const;
   // Its executor's process.
   pid_t ExecutorOf(std::size_t gpu) const;
+  // The process of its router; 0 while there is none.
+  pid_t RouterProcess() const;
   // By index, those that the function is on, or on its way to.
   nlohmann::json ResidentGpus(const std::string& function) const;
   // Waits until no GPU is leased: the answer to a request may come before its lease has ended.
@@ -57,11 +63,14 @@ class EmulatedNode {
   std::unique_ptr<ChildProcess> RunProgram(const std::vector<std::string>& options,
                                            const std::vector<std::string>& program) const;
 
+  // Where the function's server is expected.
+  int PortOf(const std::string& function) const { return ports_.at(function).number; }
+
   // The router's host:port.
   const std::string& http_address() const { return http_address_; }
 
   const TemporaryFolder& folder() const { return folder_; }
-  // What everybody has written, for a failure's message.
+  // What everybody has written, for a failure's message; of torpord, the last one.
   std::string Logs() const;
 
  private:

@@ -28,32 +28,34 @@ UniqueFd ConnectTo(const std::string& address) {
   addrinfo* found = nullptr;
   const int resolved = getaddrinfo(address.substr(0, colon).c_str(),
                                    address.substr(colon + 1).c_str(), &hints, &found);
-  Check(resolved == 0, "resolving the metrics' address");
+  Check(resolved == 0, "resolving the server's address");
   UniqueFd connection(socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, 0));
   const int connected = connect(connection.get(), found->ai_addr, found->ai_addrlen);
   freeaddrinfo(found);
-  Check(connected == 0, "connecting to the metrics' address");
+  Check(connected == 0, "connecting to the server's address");
   return connection;
 }
 
 }  // namespace
 
-std::string ReadMetrics(const std::string& address) {
+std::string ReadPage(const std::string& address, const std::string& path) {
   const UniqueFd connection = ConnectTo(address);
-  constexpr std::string_view kRequest =
-      "GET /metrics HTTP/1.1\r\nHost: torpor\r\nConnection: close\r\n\r\n";
-  Check(write(connection.get(), kRequest.data(), kRequest.size()) ==
-            static_cast<ssize_t>(kRequest.size()),
-        "asking for metrics");
+  const std::string request =
+      "GET " + path + " HTTP/1.1\r\nHost: torpor\r\nConnection: close\r\n\r\n";
+  Check(write(connection.get(), request.data(), request.size()) ==
+            static_cast<ssize_t>(request.size()),
+        "asking for a page");
   std::string page;
   char buffer[4096];
   ssize_t size = 0;
   while ((size = read(connection.get(), buffer, sizeof(buffer))) > 0) {
     page.append(buffer, static_cast<std::size_t>(size));
   }
-  Check(size == 0, "reading metrics");
+  Check(size == 0, "reading a page");
   return page;
 }
+
+std::string ReadMetrics(const std::string& address) { return ReadPage(address, "/metrics"); }
 
 double ValueOf(const std::string& page, const std::string& metric,
                const std::vector<std::string>& labels) {

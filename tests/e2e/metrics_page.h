@@ -6,6 +6,10 @@
 
 namespace torpor::e2e {
 
+// The answer of the HTTP server at `address` (host:port) to a GET, head included. A failure of the
+// connection ends the process.
+std::string ReadPage(const std::string& address, const std::string& path);
+
 // What torpord's metrics server at `address` (host:port) shows now. A failure ends the process.
 std::string ReadMetrics(const std::string& address);
 

@@ -34,13 +34,16 @@ TEST(EventLogTest, ALineIsTimeMarkNameAndFields) {
 
 TEST(EventLogTest, TheHeaderHoldsAllOptions) {
   EventLogHeader header{.policy = "random", .seed = 42};
+  header.options.constants.alpha_start = 0.25;
+  header.options.constants.heavy_ratio = 1.5;
   header.options.too_late = TooLate::kRefuse;
   header.options.max_waiting = 9;
   const std::string line = Encode(header);
   EXPECT_EQ(line,
-            "torpor-events 3 policy=random seed=42 implicit_quantum_for_request=5000000 "
+            "torpor-events 6 policy=random seed=42 implicit_quantum_for_request=5000000 "
             "implicit_quantum=100000000 idle_write_back=0 evicts=1 "
-            "swaps_from_peers=1 too_late=refuse max_waiting=9");
+            "swaps_from_peers=1 too_late=refuse max_waiting=9 alpha_start=0.25 "
+            "alpha_period=40000000000 heavy_ratio=1.5 outcome_window=3600000000000");
   const auto decoded = DecodeHeader(line);
   ASSERT_TRUE(decoded.value) << decoded.error;
   EXPECT_EQ(Encode(*decoded.value), line);
@@ -104,8 +107,8 @@ TEST(EventLogTest, WhatIsWrongIsSaid) {
     EXPECT_EQ(decoded.error, bad.error) << bad.line;
   }
   EXPECT_EQ(DecodeHeader("torpor-events 1 policy=fifo").error,
-            "expected \"torpor-events 3\": not an event log, or of another release");
-  EXPECT_EQ(DecodeHeader("torpor-events 3 seed=0").error, "expected policy=, found \"seed=0\"");
+            "expected \"torpor-events 6\": not an event log, or of another release");
+  EXPECT_EQ(DecodeHeader("torpor-events 6 seed=0").error, "expected policy=, found \"seed=0\"");
 }
 
 }  // namespace

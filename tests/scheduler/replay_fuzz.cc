@@ -19,14 +19,15 @@ void TakeEvents(const std::string& log) {
   std::getline(lines, line);
   const Decoded<EventLogHeader> header = DecodeHeader(line);
   if (!header.value || !WhatIsWrong(header.value->options).empty()) return;
-  std::optional<Setup> setup = MakeSetup(header.value->policy, header.value->seed);
+  std::optional<Setup> setup =
+      MakeSetup(header.value->policy, header.value->seed, header.value->options.constants);
   if (!setup) return;
   Scheduler scheduler(std::move(setup->policies), header.value->options);
   while (std::getline(lines, line)) {
     const Decoded<LoggedEvent> logged = DecodeEvent(line);
     if (!logged.value) continue;
     const auto& [when, event] = *logged.value;
-    if (WhatIsWrong(event, when, scheduler.node()).empty()) scheduler.OnEvent(event, when);
+    if (WhatIsWrong(event, when, scheduler).empty()) scheduler.OnEvent(event, when);
   }
 }
 

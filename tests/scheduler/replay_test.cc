@@ -94,18 +94,25 @@ TEST(ReplayTest, WhatIsNoLogIsSaid) {
   const std::string header = LinesOf(LogOf("fifo", 1)).front() + '\n';
   EXPECT_EQ(ReplayText("").error, "line 1: the log is empty");
   EXPECT_EQ(ReplayText("GET / HTTP/1.1\n").error,
-            "line 1: expected \"torpor-events 3\": not an event log, or of another release");
+            "line 1: expected \"torpor-events 6\": not an event log, or of another release");
   EXPECT_EQ(ReplayText(header + "7 < lease_ended instance=3\n").error,
             "line 2: there is no such instance");
   EXPECT_EQ(ReplayText(header + "7 < request_arrived request=1 instance=0 deadline=9 "
                                 "is_implicit=0 function=1 arrival=-\n")
                 .error,
             "line 2: the function has no instance");
-  EXPECT_EQ(ReplayText("torpor-events 3 policy=fifo seed=0 implicit_quantum_for_request=-1 "
+  EXPECT_EQ(ReplayText("torpor-events 6 policy=fifo seed=0 implicit_quantum_for_request=-1 "
                        "implicit_quantum=0 idle_write_back=0 evicts=1 "
-                       "swaps_from_peers=1 too_late=serve max_waiting=0\n")
+                       "swaps_from_peers=1 too_late=serve max_waiting=0 alpha_start=0.5 "
+                       "alpha_period=1000000 heavy_ratio=1.3 outcome_window=1000000000\n")
                 .error,
             "line 1: an option is no duration");
+  EXPECT_EQ(ReplayText("torpor-events 6 policy=fifo seed=0 implicit_quantum_for_request=1 "
+                       "implicit_quantum=0 idle_write_back=0 evicts=1 "
+                       "swaps_from_peers=1 too_late=serve max_waiting=0 alpha_start=1.5 "
+                       "alpha_period=1000000 heavy_ratio=1.3 outcome_window=1000000000\n")
+                .error,
+            "line 1: alpha_start is not from 0 to 1");
   EXPECT_EQ(ReplayText(header + "7 < sleep\n").error, "line 2: there is no event \"sleep\"");
   std::string unknown = header;
   unknown.replace(unknown.find("policy=fifo"), 11, "policy=best");

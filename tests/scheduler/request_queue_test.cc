@@ -70,7 +70,7 @@ TEST_F(RequestQueueTest, OutcomesStopToCount) {
   const Request request = Wait(1, Add(1, 10));
   queue_.Count(request, true);
   EXPECT_EQ(node_.FunctionOf(instance(1)).recent.finished(), 1u);
-  Pass(3 * kOutcomeWindow);
+  Pass(3 * PolicyConstants().outcome_window);
   queue_.ForgetOutcomes();
   EXPECT_EQ(node_.FunctionOf(instance(1)).recent.finished(), 0u);
 }

@@ -72,7 +72,7 @@ TEST_F(SchedulerOptionsTest, RunTimesAreLearnedByWhereTheImageWas) {
   const RunTimes& times = scheduler_.node().functions.at(FunctionId{kA.value}).run_times;
   EXPECT_EQ(times.of(ImageSource::kHost).value(), milliseconds(30));
   EXPECT_EQ(times.of(ImageSource::kResident).value(), milliseconds(20));
-  EXPECT_TRUE(times.is_heavy());
+  EXPECT_TRUE(times.is_heavy(1.3));
 }
 
 TEST_F(SchedulerOptionsTest, RequestsCountAgainstTheObjectiveWhenTheyAreOver) {

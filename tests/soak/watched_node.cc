@@ -28,11 +28,14 @@ constexpr Bytes kMaxSharedLeft = 1 * kMiB;
 constexpr Bytes kLeastChunk = 2 * kMiB;
 
 constexpr const char* kDaemon = "torpord";
+constexpr const char* kRouter = "router";
 constexpr const char* kSparedExecutor = "executor 0";
 
-// What a process may have: it is killed before long, but not the executor of GPU 0.
+bool IsExecutor(const std::string& process) { return process != kDaemon && process != kRouter; }
+
+// What a process may have: an executor is killed before long, but not the one of GPU 0.
 const ProcessFigures& ReferenceOf(const std::string& process, const WatchedNode::Figures& warm) {
-  return warm.at(process == kDaemon ? kDaemon : kSparedExecutor);
+  return warm.at(IsExecutor(process) ? kSparedExecutor : process);
 }
 
 // The memory that a process may go on mapping: chunks of other GPUs from which images came (an
@@ -84,7 +87,8 @@ void WatchedNode::WaitForStatus(const std::string& what,
 }
 
 WatchedNode::Figures WatchedNode::Measure() const {
-  Figures figures = {{kDaemon, FiguresOf(node_.daemon().pid())}};
+  Figures figures = {{kDaemon, FiguresOf(node_.daemon().pid())},
+                     {kRouter, FiguresOf(node_.RouterProcess())}};
   const v1::NodeStatus status = Status();
   for (const v1::GpuStatus& gpu : status.gpus()) {
     figures[fmt::format("executor {}", gpu.gpu())] =
@@ -107,7 +111,7 @@ void WatchedNode::CheckGrowth(const Figures& warm, const Figures& after, int fun
   const Bytes pools = PoolsOf(Status());
   for (const auto& [process, figures] : after) {
     const ProcessFigures& before = ReferenceOf(process, warm);
-    const Kept kept{.peers = process == kDaemon ? 0 : pools};
+    const Kept kept{.peers = IsExecutor(process) ? pools : 0};
     EXPECT_LE(figures.anonymous, before.anonymous + kMaxAnonymousGrowth) << process;
     // Connections to functions that were asked a moment ago are kept.
     EXPECT_LE(figures.descriptor_count(),
@@ -127,7 +131,7 @@ void WatchedNode::CheckThatFunctionsLeaveNothing(bool is_translating) const {
                           .arena = is_translating ? status.gpus(0).pool_bytes() : 0};
   const auto is_bare = [&](const auto& process) {
     return IsBare(process.second, bare_.at(process.first),
-                  process.first == kDaemon ? Kept() : of_executors);
+                  IsExecutor(process.first) ? of_executors : Kept());
   };
   // Connections to functions are closed a little later.
   WaitForStatus("memory and descriptors of the functions are gone", [&](const auto&) {

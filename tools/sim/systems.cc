@@ -38,8 +38,9 @@ void ReplaceByPapers(Part part, Setup paper, Setup* setup) {
 }
 
 // The scheduler's setup of a name that must be known.
-Setup SetupNamed(const std::string& name, std::uint64_t seed) {
-  auto setup = scheduler::MakeSetup(name, seed);
+Setup SetupNamed(const std::string& name, std::uint64_t seed,
+                 const scheduler::PolicyConstants& constants) {
+  auto setup = scheduler::MakeSetup(name, seed, constants);
   TORPOR_CHECK(setup.has_value());
   return *std::move(setup);
 }
@@ -102,8 +103,10 @@ absl::Status CheckKnown(const System& system, const Profiles& profiles) {
 }
 
 std::unique_ptr<scheduler::Scheduler> MakeScheduler(const System& system, std::uint64_t seed) {
-  Setup setup = SetupNamed(system.setup, seed);
-  if (system.without) ReplaceByPapers(*system.without, SetupNamed("torpor", seed), &setup);
+  Setup setup = SetupNamed(system.setup, seed, system.constants);
+  if (system.without) {
+    ReplaceByPapers(*system.without, SetupNamed("torpor", seed, system.constants), &setup);
+  }
   return std::make_unique<scheduler::Scheduler>(std::move(setup.policies), setup.options);
 }
 

@@ -26,6 +26,7 @@ struct System {
   bool is_keep_alive = false;     // a container ends after the p99 of the function's gaps
   bool has_single_pool = false;   // released blocks are cached in a single pool
   std::optional<Part> without{};  // this part of the setup is torpor's
+  scheduler::PolicyConstants constants{};
 };
 
 // torpor, torpor-plus, fifo, lru, block, random, native, keep-alive, non-swap, simple-swap, and

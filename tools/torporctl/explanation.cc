@@ -130,8 +130,10 @@ absl::StatusOr<v1::Explanation> FetchExplanation(const std::string& admin_socket
 }
 
 std::string ExplanationText(const v1::Explanation& explanation) {
-  return fmt::format("request    {}\nfunction   {}\narrived    when {} others waited\n",
-                     explanation.request_id(), explanation.function(),
+  const std::string instance =
+      explanation.instance().empty() ? "" : fmt::format("instance   {}\n", explanation.instance());
+  return fmt::format("request    {}\nfunction   {}\n{}arrived    when {} others waited\n",
+                     explanation.request_id(), explanation.function(), instance,
                      explanation.waiting_before()) +
          StandingRow(explanation) + WaitText(explanation) + CauseRows(explanation) +
          GpuText(explanation) + OutcomeText(explanation);
@@ -141,6 +143,7 @@ std::string ExplanationJson(const v1::Explanation& explanation) {
   Json json = {
       {"request_id", explanation.request_id()},
       {"function", explanation.function()},
+      {"instance", explanation.instance()},
       {"state", explanation.state()},
       {"why", explanation.why()},
       {"waiting_before", explanation.waiting_before()},

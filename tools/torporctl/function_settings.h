@@ -3,14 +3,14 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "server/config/settings.h"
+#include "absl/status/statusor.h"
+#include "server/config/config_request.h"
 
 namespace torpor::torporctl {
 
-// Changes settings of `function`, until the daemon ends. Returns the daemon's error if any of the
-// settings is wrong, and then changes nothing.
-absl::Status SetFunction(const std::string& admin_socket, const std::string& function,
-                         const std::vector<server::SettingText>& settings);
+// Sends a change of functions or tenants to the daemon. Returns what it has changed, a line each.
+// On the daemon's error nothing is changed.
+absl::StatusOr<std::vector<std::string>> Configure(const std::string& admin_socket,
+                                                   const server::ConfigRequest& request);
 
 }  // namespace torpor::torporctl

@@ -64,22 +64,24 @@ std::string LimitText(std::uint32_t limit) {
 
 std::string KeepAliveText(double ms) { return ms > 0 ? fmt::format("{:g}ms", ms) : "off"; }
 
+// The fields that functions and instances share.
+template <typename Status>
+Json CommonJson(const Status& status) {
+  Json resident = Json::array();
+  for (const int gpu : status.resident_gpus()) resident.push_back(gpu);
+  return {{"name", status.name()},           {"state", status.state()},
+          {"health", status.health()},       {"resident_gpus", std::move(resident)},
+          {"is_pinned", status.is_pinned()}, {"image_bytes", status.image_bytes()},
+          {"sessions", status.sessions()},   {"requests", status.requests()},
+          {"swaps_in", status.swaps_in()},   {"gpu_seconds", status.gpu_seconds()},
+          {"upstream", status.upstream()}};
+}
+
 // Returns the fields of `torporctl functions -o json`; names are part of the interface.
 Json ToJson(const v1::FunctionStatus& function) {
-  Json resident = Json::array();
-  for (const int gpu : function.resident_gpus()) resident.push_back(gpu);
-  Json json = {{"name", function.name()},
-               {"state", function.state()},
-               {"resident_gpus", std::move(resident)},
-               {"is_pinned", function.is_pinned()},
-               {"image_bytes", function.image_bytes()},
-               {"memory_limit_bytes", function.memory_limit_bytes()},
-               {"sessions", function.sessions()},
-               {"requests", function.requests()},
+  Json json = CommonJson(function);
+  json.update({{"memory_limit_bytes", function.memory_limit_bytes()},
                {"errors", function.errors()},
-               {"swaps_in", function.swaps_in()},
-               {"gpu_seconds", function.gpu_seconds()},
-               {"upstream", function.upstream()},
                {"deadline_ms", function.deadline_ms()},
                {"percentile", function.percentile()},
                {"priority", function.priority()},
@@ -88,8 +90,15 @@ Json ToJson(const v1::FunctionStatus& function) {
                {"waiting", function.waiting()},
                {"finished", function.finished()},
                {"in_time", function.in_time()},
-               {"is_compliant", function.is_compliant()}};
+               {"is_compliant", function.is_compliant()}});
   AddStanding(function, json);
+  if (function.instances_size() > 0) {
+    Json instances = Json::array();
+    for (const v1::InstanceStatus& instance : function.instances()) {
+      instances.push_back(CommonJson(instance));
+    }
+    json["instances"] = std::move(instances);
+  }
   return json;
 }
 
@@ -220,6 +229,7 @@ std::string StatusJson(const v1::NodeStatus& status) {
 std::string FunctionsTable(const v1::ListFunctionsResponse& functions) {
   TextTable table({{"FUNCTION"},
                    {"STATE"},
+                   {"HEALTH"},
                    {"RESIDENT ON"},
                    {"PINNED"},
                    {"IMAGE", Align::kRight},
@@ -230,15 +240,22 @@ std::string FunctionsTable(const v1::ListFunctionsResponse& functions) {
                    {"SWAPS IN", Align::kRight},
                    {"GPU SECONDS", Align::kRight},
                    {"UPSTREAM"}});
+  const auto add_row = [&table](const std::string& name, const auto& status,
+                                const std::string& limit, const std::string& errors) {
+    table.AddRow({name, status.state(), status.health(),
+                  OrDash(fmt::format("{}", fmt::join(status.resident_gpus(), ","))),
+                  status.is_pinned() ? "yes" : "-", HumanBytes(status.image_bytes()), limit,
+                  std::to_string(status.sessions()), std::to_string(status.requests()), errors,
+                  std::to_string(status.swaps_in()), fmt::format("{:.3f}", status.gpu_seconds()),
+                  OrDash(status.upstream())});
+  };
   for (const v1::FunctionStatus& function : functions.functions()) {
-    table.AddRow(
-        {function.name(), function.state(),
-         OrDash(fmt::format("{}", fmt::join(function.resident_gpus(), ","))),
-         function.is_pinned() ? "yes" : "-", HumanBytes(function.image_bytes()),
-         function.memory_limit_bytes() == 0 ? "gpu" : HumanBytes(function.memory_limit_bytes()),
-         std::to_string(function.sessions()), std::to_string(function.requests()),
-         std::to_string(function.errors()), std::to_string(function.swaps_in()),
-         fmt::format("{:.3f}", function.gpu_seconds()), OrDash(function.upstream())});
+    const std::string limit =
+        function.memory_limit_bytes() == 0 ? "gpu" : HumanBytes(function.memory_limit_bytes());
+    add_row(function.name(), function, limit, std::to_string(function.errors()));
+    for (const v1::InstanceStatus& instance : function.instances()) {
+      add_row(fmt::format("{}/{}", function.name(), instance.name()), instance, "-", "-");
+    }
   }
   return table.Render();
 }

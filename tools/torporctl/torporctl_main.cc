@@ -37,6 +37,7 @@ constexpr const char* kFooter =
     "  torporctl status\n"
     "  torporctl functions --output json\n"
     "  torporctl function set digits --deadline 80ms\n"
+    "  torporctl apply -f functions.yaml --dry-run\n"
     "  torporctl load digits --gpu 1\n"
     "  torporctl run --function digits -- ./digits --port 9001\n"
     "  torporctl run --standalone -- ./vectorAdd\n\n"
@@ -66,13 +67,40 @@ constexpr const char* kRunFooter =
     "  TORPOR_TRACE_FILE  that file (torpor-trace.%p.json; %p is the process's number)\n"
     "  TORPOR_LOG         off, warn, debug: what the libraries say on stderr";
 
+constexpr const char* kFunctionFooter =
+    "A change counts for requests that arrive from then on; other functions' requests, sessions "
+    "and GPUs are left alone. What changes is printed, a line each. torpord opens the token file, "
+    "so it must be able to read it. Changes are kept in torpord's state_dir over restarts, until "
+    "the configuration file says something else about the function.\n\n"
+    "Examples:\n"
+    "  torporctl function add vision --memory-limit 2GiB --token-file /etc/torpor/vision \\\n"
+    "                                --upstream 127.0.0.1:9003\n"
+    "  torporctl function set vision --deadline 80ms --priority 1\n"
+    "  torporctl function set digits/b --upstream 10.0.0.7:9001\n"
+    "  torporctl function remove vision\n\n"
+    "Exit status: 0; 1 if nothing has changed, with the reason on stderr; 2 for a wrong flag.";
+
+constexpr const char* kApplyFooter =
+    "The file holds functions and tenants as torpord's own does (docs/configuration.md). Those "
+    "that it names become as it says; others stay, unless --prune. What changes is printed, a "
+    "line each. If any part is wrong, or could only be applied by a restart, nothing changes and "
+    "that part is named, with its line.\n\n"
+    "Examples:\n"
+    "  torporctl apply -f functions.yaml --dry-run\n"
+    "  torporctl apply -f functions.yaml --prune\n\n"
+    "Exit status: 0; 1 if nothing has changed, with the reason on stderr; 2 for a wrong flag or a "
+    "file that cannot be read.";
+
 struct Options {
   std::string config_file;
   std::string socket;  // the daemon's client socket or admin socket, by command
   std::string output = "table";
   std::string function;
   std::string request;
-  std::map<std::string, std::string, std::less<>> settings;  // changed settings, by name
+  std::map<std::string, std::string> settings;  // those that are given, by key
+  std::string file;                             // of apply
+  bool prune = false;
+  bool is_trial = false;
   std::optional<int> gpu;
   std::string token_file;
   bool is_standalone = false;
@@ -126,25 +154,62 @@ int Report(const Options& options, Fetch fetch, Table table, Json json) {
   return 0;
 }
 
-// Checks the settings here, so that errors of the command line are reported without a daemon, then
-// sends them to the daemon. Returns the exit status.
-int ChangeSettings(const Options& options) {
-  std::vector<server::SettingText> settings;
-  for (const auto& [name, text] : options.settings) {
-    if (!text.empty()) settings.emplace_back(name, text);
-  }
-  if (settings.empty()) {
-    return Fail(absl::InvalidArgumentError(
-                    "function set: name what to change, for example --deadline 80ms"),
-                kExitUsage);
-  }
-  server::FunctionConfig trial;
-  const absl::Status usable = server::ChangeFunction(trial, settings);
-  if (!usable.ok()) return Fail(usable, kExitUsage);
+// Sends a change and prints what is changed. Returns the exit status.
+int ChangeConfiguration(const Options& options, const server::ConfigRequest& request) {
   const absl::StatusOr<std::string> socket = AdminSocket(options);
   if (!socket.ok()) return Fail(socket.status(), kExitUsage);
-  const absl::Status status = SetFunction(*socket, options.function, settings);
-  return status.ok() ? 0 : Fail(status, kExitFailure);
+  const absl::StatusOr<std::vector<std::string>> changes = Configure(*socket, request);
+  if (!changes.ok()) return Fail(changes.status(), kExitFailure);
+  for (const std::string& line : *changes) std::puts(line.c_str());
+  if (changes->empty()) std::puts("nothing changes");
+  return 0;
+}
+
+// Returns what is wrong with the settings of `function add` or `set`, as far as the command line
+// shows.
+absl::Status CheckSettings(const server::ConfigRequest& request) {
+  using Kind = server::ConfigRequest::Kind;
+  if (request.kind == Kind::kSet && request.settings.empty()) {
+    return absl::InvalidArgumentError(
+        "function set: name what to change, for example --deadline 80ms");
+  }
+  if (request.function.find('/') != std::string::npos) {
+    if (request.kind == Kind::kAdd) {
+      return absl::InvalidArgumentError(
+          "function add: instances come with the file of `torporctl apply`");
+    }
+    server::InstanceConfig trial;
+    return server::SetInstance(trial, request.settings);
+  }
+  server::FunctionConfig trial;
+  return server::SetFunction(trial, request.settings);
+}
+
+// Adds a function or changes one. Checks the settings here, so that errors of the command line are
+// reported without a daemon. Returns the exit status.
+int ChangeFunction(const Options& options, server::ConfigRequest::Kind kind) {
+  server::ConfigRequest request{.kind = kind, .function = options.function};
+  for (const auto& [key, text] : options.settings) {
+    const bool is_path = server::FindSetting(server::FunctionSettings(), key)->is_path;
+    request.settings.emplace_back(
+        key, is_path && !text.empty() ? std::filesystem::absolute(text).string() : text);
+  }
+  const absl::Status usable = CheckSettings(request);
+  return usable.ok() ? ChangeConfiguration(options, request) : Fail(usable, kExitUsage);
+}
+
+// Sends a file of functions and tenants. Returns the exit status.
+int ApplyFile(const Options& options) {
+  std::ifstream stream(options.file);
+  std::ostringstream text;
+  if (!stream || !(text << stream.rdbuf())) {
+    return Fail(absl::NotFoundError(options.file + ": cannot be read"), kExitUsage);
+  }
+  return ChangeConfiguration(options, {.kind = server::ConfigRequest::Kind::kApply,
+                                       .text = text.str(),
+                                       .file_name = std::filesystem::absolute(options.file),
+                                       .prune = options.prune,
+                                       .is_trial = options.is_trial});
 }
 
 // Returns the first word of the file; NotFound for a missing or blank file.
@@ -162,15 +227,24 @@ absl::StatusOr<std::string> ReadToken(const std::string& file) {
 absl::StatusOr<std::string> TokenOf(const Options& options, const server::Config& config) {
   if (!options.token_file.empty()) return ReadToken(options.token_file);
   if (options.function.empty()) return std::string();
-  const auto function = config.functions.find(options.function);
-  if (function == config.functions.end()) {
+  std::vector<std::string> instances;
+  const auto function =
+      config.functions.find(options.function.substr(0, options.function.find('/')));
+  if (function != config.functions.end()) {
+    for (const server::InstanceConfig& instance : server::InstancesOf(function->second)) {
+      instances.push_back(server::FullNameOf(function->second, instance));
+      if (instances.back() != options.function) continue;
+      return instance.token_file.empty() ? std::string() : ReadToken(instance.token_file);
+    }
+  }
+  if (instances.empty()) {
     return absl::NotFoundError(
         fmt::format("there is no function {} in the configuration; add it, or name its token with "
                     "--token-file",
                     options.function));
   }
-  if (function->second.token_file.empty()) return std::string();
-  return ReadToken(function->second.token_file);
+  return absl::NotFoundError(fmt::format("{} is no instance; name one of {}", options.function,
+                                         fmt::join(instances, ", ")));
 }
 
 // Replaces this process by the program, connected to the node's daemon.
@@ -217,37 +291,72 @@ void AddReportOptions(CLI::App& command, Options& options) {
 CLI::App& AddRequestCommand(CLI::App& app, Options& options, const char* name,
                             const char* description) {
   CLI::App& command = *app.add_subcommand(name, description);
-  command.add_option("function", options.function, "The function's name")->required();
+  command
+      .add_option("function", options.function,
+                  "The function, or one of its instances as FUNCTION/INSTANCE")
+      ->required();
   AddAdminSocketOption(command, options);
   return command;
 }
 
 struct FunctionCommands {
   CLI::App& show;
+  CLI::App& add;
   CLI::App& set;
+  CLI::App& remove;
 };
 
-// Adds `function show` and `function set`, with an option for each changeable setting.
+// Adds an option for each setting of a function.
+void AddSettingOptions(CLI::App& command, Options& options) {
+  for (const auto& setting : server::FunctionSettings()) {
+    if (setting.key == "name") continue;
+    const auto take = [&options, key = std::string(setting.key)](const std::string& text) {
+      options.settings[key] = text;
+    };
+    command
+        .add_option_function<std::string>(server::FlagName(setting.key), take,
+                                          std::string(setting.help))
+        ->type_name(setting.value_name);
+  }
+}
+
 FunctionCommands AddFunctionCommands(CLI::App& app, Options& options) {
   CLI::App& function =
-      *app.add_subcommand("function", "Show or change a function's objective and limits");
+      *app.add_subcommand("function", "Show, add, change or remove a function while torpord runs");
   function.require_subcommand(1);
-  CLI::App& show =
-      *function.add_subcommand("show", "Show a function's objective and how many requests met it");
-  show.add_option("function", options.function, "The function's name")->required();
+  const auto add_command = [&](const char* name, const char* description) -> CLI::App& {
+    CLI::App& command = *function.add_subcommand(name, description);
+    command.add_option("function", options.function, "The function's name")->required();
+    return command;
+  };
+  CLI::App& show = add_command("show", "Show a function's objective and how many requests met it");
   AddReportOptions(show, options);
-  CLI::App& set = *function.add_subcommand("set",
-                                           "Change a function's settings until torpord ends; "
-                                           "lasting changes belong in the configuration");
-  set.add_option("function", options.function, "The function's name")->required();
-  for (const std::string_view key : server::ChangeableSettings()) {
-    const auto* const setting = server::FindSetting(server::FunctionSettings(), key);
-    set.add_option(server::FlagName(key), options.settings[std::string(key)],
-                   std::string(setting->help))
-        ->type_name(setting->value_name);
-  }
-  AddAdminSocketOption(set, options);
-  return {show, set};
+  CLI::App& add = add_command("add", "Add a function");
+  CLI::App& set = add_command("set", "Change a function's settings");
+  CLI::App& remove = add_command(
+      "remove", "Remove a function: running requests end, then its programs lose the GPU");
+  set.get_option("function")
+      ->description(
+          "The function, or one of its instances as "
+          "FUNCTION/INSTANCE (only --upstream and --token-file)");
+  for (CLI::App* const command : {&add, &set}) AddSettingOptions(*command, options);
+  function.footer(kFunctionFooter);
+  for (CLI::App* const command : {&add, &set, &remove}) command->footer(kFunctionFooter);
+  for (CLI::App* const command : {&add, &set, &remove}) AddAdminSocketOption(*command, options);
+  return {show, add, set, remove};
+}
+
+CLI::App& AddApplyCommand(CLI::App& app, Options& options) {
+  CLI::App& apply = *app.add_subcommand(
+      "apply", "Add and change the functions and tenants of a file, all of them or nothing");
+  apply.add_option("-f,--file", options.file, "In the form of torpord's configuration file")
+      ->type_name("FILE")
+      ->required();
+  apply.add_flag("--prune", options.prune, "Remove functions and tenants that the file lacks");
+  apply.add_flag("--dry-run", options.is_trial, "Only print what would change");
+  AddAdminSocketOption(apply, options);
+  apply.footer(kApplyFooter);
+  return apply;
 }
 
 // Replaces a preset's name by the preset's file. Returns an error for an unknown name.
@@ -259,7 +368,7 @@ std::string TakeTopology(std::string& text) {
 void AddRunOptions(CLI::App& command, Options& options) {
   auto* const function =
       command.add_option("-f,--function", options.function, "Run as an instance of this function")
-          ->type_name("NAME");
+          ->type_name("NAME[/INSTANCE]");
   auto* const token =
       command
           .add_option("--token-file", options.token_file,
@@ -315,6 +424,7 @@ int Run(std::vector<std::string> arguments) {
       *app.add_subcommand("functions", "List the functions with state, memory and use");
   AddReportOptions(functions, options);
   const FunctionCommands function = AddFunctionCommands(app, options);
+  CLI::App& apply = AddApplyCommand(app, options);
   CLI::App& explain = *app.add_subcommand("explain", "Tell why a request waited and where it ran");
   explain.add_option("request", options.request, "The request's X-Request-Id")->required();
   AddReportOptions(explain, options);
@@ -358,7 +468,13 @@ int Run(std::vector<std::string> arguments) {
   }
   if (status.parsed()) return Report(options, FetchStatus, StatusTable, StatusJson);
   if (functions.parsed()) return Report(options, FetchFunctions, FunctionsTable, FunctionsJson);
-  if (function.set.parsed()) return ChangeSettings(options);
+  using Kind = server::ConfigRequest::Kind;
+  if (function.add.parsed()) return ChangeFunction(options, Kind::kAdd);
+  if (function.set.parsed()) return ChangeFunction(options, Kind::kSet);
+  if (function.remove.parsed()) {
+    return ChangeConfiguration(options, {.kind = Kind::kRemove, .function = options.function});
+  }
+  if (apply.parsed()) return ApplyFile(options);
   if (function.show.parsed()) {
     const auto fetch = [&](const std::string& socket) {
       return FetchFunction(socket, options.function);

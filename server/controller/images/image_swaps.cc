@@ -199,7 +199,7 @@ void ImageSwaps::WriteBack(const SessionPtr& session, GpuIndex gpu, WriteBackRea
             session->image.NoteSaved(saved);
             TellSaved(*session);
           }
-          telemetry_.OnSwapOut({instances_.Of(*session).config.name, gpu, SwapPath::kPcie,
+          telemetry_.OnSwapOut({instances_.Of(*session).config().name, gpu, SwapPath::kPcie,
                                 result.to_host, result.duration},
                                reason);
         } else if (reason == WriteBackReason::kIdle) {
@@ -215,12 +215,12 @@ void ImageSwaps::WriteBack(const SessionPtr& session, GpuIndex gpu, WriteBackRea
 }
 
 void ImageSwaps::TellSaved(const ClientSession& session) const {
-  if (!session.is_able() || !instances_.Of(session).config.survives()) return;
+  if (!session.is_able() || !instances_.Of(session).config().survives()) return;
   session.link->Send(wire::MemorySaved{session.memory.files->checkpoint().saved_command()});
 }
 
 bool ImageSwaps::ForgetsChanges(const ClientSession& session) const {
-  return instances_.Of(session).config.is_stateless && !session.image.unsaved_lease() &&
+  return instances_.Of(session).config().is_stateless && !session.image.unsaved_lease() &&
          !session.shared.was_opened();
 }
 

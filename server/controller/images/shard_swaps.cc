@@ -54,7 +54,7 @@ void ShardSwaps::Apply(const scheduler::SwapIn& action) {
     return join.Done();
   }
   ++totals_.swaps_out;
-  telemetry_.OnEviction(instance.config.name, *action.source, EvictionReason::kMove);
+  telemetry_.OnEviction(instance.config().name, *action.source, EvictionReason::kMove);
   const GpuExecutor::OnDone one_left =
       WhenLeft(action.instance, *action.source, sessions.size() + 1);
   for (const SessionPtr& session : sessions) {
@@ -70,7 +70,7 @@ void ShardSwaps::OnSwapInDone(const scheduler::SwapIn& action, const absl::Statu
     return NoteArrival(action.instance, action.gpu);
   }
   const Shard shard = instances_.ShardOf(action.instance);
-  spdlog::error("GPU {}: swap-in of {} failed: {}", action.gpu.value, shard.instance->config.name,
+  spdlog::error("GPU {}: swap-in of {} failed: {}", action.gpu.value, shard.instance->full_name,
                 status.ToString());
   // Sessions that did get in must not stay: the scheduler gives their room away.
   Join join([this, action](const absl::Status&) {
@@ -89,7 +89,7 @@ void ShardSwaps::OnSwapInDone(const scheduler::SwapIn& action, const absl::Statu
 void ShardSwaps::Apply(const scheduler::SwapOut& action) {
   const Shard shard = instances_.ShardOf(action.instance);
   ++totals_.swaps_out;
-  telemetry_.OnEviction(shard.instance->config.name, action.gpu, ReasonOf(action));
+  telemetry_.OnEviction(shard.instance->config().name, action.gpu, ReasonOf(action));
   const WriteBackReason reason = action.reason == scheduler::SwapOutReason::kMove
                                      ? WriteBackReason::kMove
                                      : WriteBackReason::kEviction;
@@ -132,7 +132,7 @@ void ShardSwaps::OnSwapInComplete(GpuIndex gpu, const v1::ExecutorMessage::SwapI
   const memory::MovedBytes from_host = ToMovedBytes(what.to_device());
   const memory::MovedBytes from_peer = ToMovedBytes(what.from_peer());
   const auto record = [&](SwapPath path, const memory::MovedBytes& bytes) {
-    telemetry_.OnSwapIn({instances_.Of(*session).config.name, gpu, path, bytes,
+    telemetry_.OnSwapIn({instances_.Of(*session).config().name, gpu, path, bytes,
                          Duration(static_cast<Duration::rep>(what.duration_ns()))});
   };
   if (from_peer.total() > 0) record(SwapPath::kNvlink, from_peer);

@@ -37,7 +37,7 @@ std::string DeviceAllocations::ReasonToRefuse(const ClientSession& session, Byte
   const Bytes live = limits_.LiveBytes(instance, session.device_index);
   const bool fits = bytes <= limit && live <= limit - bytes;
   if (bytes > 0 && fits && session.memory.device->live_count() < kMaxBlocks) return "";
-  return absl::StrCat("cannot allocate ", bytes, " bytes: function ", instance.config.name,
+  return absl::StrCat("cannot allocate ", bytes, " bytes: function ", instance.config().name,
                       " uses ", live, " of its memory_limit ", limit);
 }
 

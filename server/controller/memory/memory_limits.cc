@@ -5,7 +5,7 @@
 namespace torpor::server {
 
 Bytes MemoryLimits::LimitOf(const FunctionInstance& instance) const {
-  const Bytes configured = instance.config.memory_limit;
+  const Bytes configured = instance.config().memory_limit;
   return configured > 0 ? configured : executors_.LargestPool(chunk_bytes_);
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
-#include "server/controller/model/swap_source.h"
+#include "server/broker/swap_source.h"
 
 namespace torpor::server {
 

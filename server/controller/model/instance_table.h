@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -9,12 +10,13 @@
 
 namespace torpor::server {
 
-// All instances of the node, one for each configured function. References stay valid for the
-// table's life. On the controller's thread.
+// All functions of the node and their instances. References stay valid until Remove. On the
+// controller's thread.
 class InstanceTable {
  public:
-  // Instances count from 1 in the order of `functions`; further shards count on from there.
-  explicit InstanceTable(const std::map<std::string, FunctionConfig>& functions);
+  InstanceTable() = default;
+  InstanceTable(const InstanceTable&) = delete;
+  InstanceTable& operator=(const InstanceTable&) = delete;
 
   // The id must be known.
   FunctionInstance& At(InstanceId id) { return instances_.at(id); }
@@ -22,8 +24,28 @@ class InstanceTable {
   FunctionInstance& Of(const ClientSession& session) { return At(session.instance); }
   const FunctionInstance& Of(const ClientSession& session) const { return At(session.instance); }
 
-  // Returns null if no function has the name.
-  FunctionInstance* Find(const std::string& function);
+  // --- Changes ---
+  // The name must be free. Functions count from 1, instances and their secondary shards, too.
+  RegisteredFunction& AddFunction(const FunctionConfig& config);
+  FunctionInstance& AddInstance(RegisteredFunction& function, const InstanceConfig& described);
+  // The function gives its name up.
+  void Leave(RegisteredFunction& function);
+  void Remove(const FunctionInstance& instance);
+  // Removes a function that has left and has no instance.
+  void Remove(const RegisteredFunction& function);
+
+  // Returns null if no instance has the id.
+  FunctionInstance* FindById(InstanceId id);
+  // Leaving instances and removed functions are not found by name or token. Returns null if no
+  // function has the name.
+  RegisteredFunction* FindFunction(const std::string& name);
+  // Returns null if no instance has the full name.
+  FunctionInstance* Find(const std::string& full_name);
+  // Returns null if no instance has the token. `token` must not be empty.
+  FunctionInstance* FindByToken(const std::string& token);
+
+  // By name, without those that are removed.
+  const std::map<std::string, RegisteredFunction*>& functions() const { return by_name_; }
 
   // The id of any shard must be known.
   Shard ShardOf(InstanceId shard);
@@ -38,6 +60,10 @@ class InstanceTable {
   auto end() const { return instances_.end(); }
 
  private:
+  std::map<scheduler::FunctionId, RegisteredFunction> functions_;
+  std::map<std::string, RegisteredFunction*> by_name_;
+  std::uint64_t next_function_ = 1;
+  std::uint64_t next_instance_ = 1;  // or shard
   std::map<InstanceId, FunctionInstance> instances_;
   std::map<InstanceId, InstanceId> leads_;  // by shard
 };

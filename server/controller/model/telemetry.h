@@ -48,9 +48,6 @@ class Telemetry {
   virtual void OnLeaseEnded(const std::string& /*function*/, GpuIndex, Duration /*held*/,
                             bool /*is_explicit*/) {}
   virtual void OnExecutorLost(GpuIndex) {}
-  // The function's objective was changed from the configured one.
-  virtual void OnObjective(const std::string& /*function*/, Duration /*deadline*/,
-                           double /*percentile*/) {}
 };
 
 }  // namespace torpor::server

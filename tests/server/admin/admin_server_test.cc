@@ -26,37 +26,33 @@ class AdminServerTest : public ::testing::Test {
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     folder_ = name;
     config_.admin_socket = name + "/admin.sock";
-    FunctionConfig& digits = config_.functions["digits"];
-    digits.name = "digits";
-    digits.upstream = "127.0.0.1:9001";
-    digits.memory_limit = kGiB;
-    digits.deadline = std::chrono::milliseconds(80);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   void StartServer() {
     auto server = AdminServer::Start(
-        config_, {.snapshot = [this] { return node_; },
-                  .administer =
-                      [this](const AdminRequest& request) {
-                        const MutexLock lock(&mutex_);
-                        requests_.push_back(request);
-                        return answer_;
-                      },
-                  .change =
-                      [this](const std::string& function, std::span<const SettingText> changes) {
-                        EXPECT_EQ(function, "digits");
-                        const MutexLock lock(&mutex_);
-                        changes_.assign(changes.begin(), changes.end());
-                        return answer_;
-                      },
-                  .explain = [this](const std::string& request_id) -> absl::StatusOr<RequestTrace> {
-                    const MutexLock lock(&mutex_);
-                    if (trace_.id == request_id) return trace_;
-                    return absl::NotFoundError("no request");
-                  },
-                  .http_address = "127.0.0.1:8000",
-                  .metrics_address = ""});
+        config_,
+        {.snapshot = [this] { return node_; },
+         .administer =
+             [this](const AdminRequest& request) {
+               const MutexLock lock(&mutex_);
+               requests_.push_back(request);
+               return answer_;
+             },
+         .configure =
+             [this](const ConfigRequest& request) -> absl::StatusOr<std::vector<std::string>> {
+           const MutexLock lock(&mutex_);
+           configured_ = request;
+           if (!answer_.ok()) return answer_;
+           return std::vector<std::string>{"function digits: added"};
+         },
+         .explain = [this](const std::string& request_id) -> absl::StatusOr<RequestTrace> {
+           const MutexLock lock(&mutex_);
+           if (trace_.id == request_id) return trace_;
+           return absl::NotFoundError("no request");
+         },
+         .http_address = "127.0.0.1:8000",
+         .metrics_address = ""});
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
@@ -74,9 +70,9 @@ class AdminServerTest : public ::testing::Test {
     const MutexLock lock(&mutex_);
     return requests_;
   }
-  std::vector<SettingText> changes() {
+  ConfigRequest configured() {
     const MutexLock lock(&mutex_);
-    return changes_;
+    return configured_;
   }
 
   std::filesystem::path folder_;
@@ -84,7 +80,7 @@ class AdminServerTest : public ::testing::Test {
   NodeSnapshot node_;
   Mutex mutex_;  // guards the members below while the server runs
   std::vector<AdminRequest> requests_;
-  std::vector<SettingText> changes_;
+  ConfigRequest configured_;
   absl::Status answer_;
   RequestTrace trace_;
 
@@ -138,9 +134,15 @@ TEST_F(AdminServerTest, MemoryIsByGpuAndFunction) {
   EXPECT_EQ(memory->gpus(0).functions(0).memory().cached_bytes(), 10u);
 }
 
-TEST_F(AdminServerTest, FunctionsCarryTheirConfiguration) {
+TEST_F(AdminServerTest, FunctionsAreTheSnapshots) {
   FunctionSnapshot& digits = node_.functions.emplace_back();
   digits.name = "digits";
+  digits.memory_limit = kGiB;
+  digits.upstream = "127.0.0.1:9001";
+  InstanceSnapshot& a = digits.instances.emplace_back();
+  a.name = "a";
+  a.health = "down";
+  a.requests = 4;
   digits.state = "running";
   digits.resident_gpus = {0, 1};
   digits.requests = 5;
@@ -159,6 +161,10 @@ TEST_F(AdminServerTest, FunctionsCarryTheirConfiguration) {
   EXPECT_EQ(function.in_time(), 7u);
   EXPECT_FALSE(function.has_required_count());
   EXPECT_EQ(function.upstream(), "127.0.0.1:9001");
+  ASSERT_EQ(function.instances_size(), 1);
+  EXPECT_EQ(function.instances(0).name(), "a");
+  EXPECT_EQ(function.instances(0).health(), "down");
+  EXPECT_EQ(function.instances(0).requests(), 4u);
 }
 
 TEST_F(AdminServerTest, AdministratorsRequestsArriveAndAreAnswered) {
@@ -184,17 +190,32 @@ TEST_F(AdminServerTest, AdministratorsRequestsArriveAndAreAnswered) {
   EXPECT_FALSE(requests.at(1).gpu.has_value());
 }
 
-TEST_F(AdminServerTest, SettingsArriveAsTheyWereWritten) {
+TEST_F(AdminServerTest, ChangesArriveAsTheyWereWritten) {
+  using Kind = ConfigRequest::Kind;
   StartServer();
-  EXPECT_TRUE(torporctl::SetFunction(config_.admin_socket, "digits",
-                                     {{"deadline", "80ms"}, {"priority", "2"}})
+  const std::vector<SettingText> settings = {{"deadline", "80ms"}, {"priority", "2"}};
+  for (const Kind kind : {Kind::kAdd, Kind::kSet, Kind::kRemove}) {
+    const auto changes = torporctl::Configure(
+        config_.admin_socket, {.kind = kind, .function = "digits", .settings = settings});
+    ASSERT_TRUE(changes.ok()) << changes.status();
+    EXPECT_THAT(*changes, ElementsAre("function digits: added"));
+    EXPECT_EQ(configured().kind, kind);
+    EXPECT_EQ(configured().function, "digits");
+    EXPECT_EQ(configured().settings, kind == Kind::kRemove ? std::vector<SettingText>() : settings);
+  }
+  EXPECT_TRUE(torporctl::Configure(config_.admin_socket, {.kind = Kind::kApply,
+                                                          .text = "version: v1",
+                                                          .file_name = "/f.yaml",
+                                                          .prune = true,
+                                                          .is_trial = true})
                   .ok());
-  EXPECT_THAT(changes(),
-              ElementsAre(SettingText("deadline", "80ms"), SettingText("priority", "2")));
+  EXPECT_EQ(configured().text, "version: v1");
+  EXPECT_EQ(configured().file_name, "/f.yaml");
+  EXPECT_TRUE(configured().prune && configured().is_trial);
   const absl::Status no_time =
       absl::InvalidArgumentError("deadline: 0s is no time; use more than 0");
   SetAnswer(no_time);
-  EXPECT_EQ(torporctl::SetFunction(config_.admin_socket, "digits", {{"deadline", "0s"}}), no_time);
+  EXPECT_EQ(torporctl::Configure(config_.admin_socket, {.function = "digits"}).status(), no_time);
 }
 
 TEST_F(AdminServerTest, TheNodeCountsWhoComplies) {

@@ -89,6 +89,42 @@ functions:
   EXPECT_EQ(digits.tenant, "mail");
 }
 
+TEST(ConfigLoaderTest, AFunctionMayHaveSeveralInstances) {
+  const auto config = ParseConfig(R"(version: v1
+functions:
+  - name: digits
+    memory_limit: 1GiB
+    instances:
+      - {name: b, token_file: tokens/b, upstream: 127.0.0.1:9002}
+      - {name: a, token_file: tokens/a}
+  - {name: encoder, memory_limit: 1GiB, token_file: e, upstream: 127.0.0.1:9003}
+)",
+                                  "/etc/torpor/config.yaml");
+  ASSERT_TRUE(config.ok()) << config.status();
+  const FunctionConfig& digits = config->functions.at("digits");
+  const std::vector<InstanceConfig> instances = InstancesOf(digits);
+  ASSERT_EQ(instances.size(), 2u);
+  EXPECT_EQ(instances[0], (InstanceConfig{"a", "", "/etc/torpor/tokens/a"}));
+  EXPECT_EQ(instances[1], (InstanceConfig{"b", "127.0.0.1:9002", "/etc/torpor/tokens/b"}));
+  EXPECT_EQ(FullNameOf(digits, instances[1]), "digits/b");
+  const FunctionConfig& encoder = config->functions.at("encoder");
+  const InstanceConfig only = {"encoder", "127.0.0.1:9003", "/etc/torpor/e"};
+  EXPECT_THAT(InstancesOf(encoder), ElementsAre(only));
+  EXPECT_EQ(FullNameOf(encoder, only), "encoder");
+}
+
+TEST(ConfigLoaderTest, ThePoliciesConstantsAreSettings) {
+  const auto config = ParseConfig(
+      "version: v1\nalpha_start: 0.25\nalpha_period: 10s\nheavy_ratio: 2\noutcome_window: 5m\n",
+      "config.yaml");
+  ASSERT_TRUE(config.ok()) << config.status();
+  const scheduler::PolicyConstants expected = {.alpha_start = 0.25,
+                                               .alpha_period = std::chrono::seconds(10),
+                                               .heavy_ratio = 2,
+                                               .outcome_window = std::chrono::minutes(5)};
+  EXPECT_EQ(config->scheduling.constants, expected);
+}
+
 TEST(ConfigLoaderTest, AGroupsSizeIsMeasuredUnlessItIsGiven) {
   const auto group_bytes = [](const std::string& setting) {
     return ParseConfig("version: v1\n" + setting, "config.yaml")->device.swap_group_bytes;
@@ -230,6 +266,15 @@ const BadFile kBadFiles[] = {
      "version: v1\nfunctions:\n  - {name: a, memory_limit: 1GiB, percentile: 0.99999}\n",
      "/etc/torpor/config.yaml:3: percentile: \"0.99999\" is above 0.9999: one late request would "
      "weigh more than ten thousand in time; write at most 0.9999"},
+    {"AlphaStart", "version: v1\nalpha_start: 1.5\n",
+     "/etc/torpor/config.yaml:2: alpha_start: \"1.5\" is not a number from 0 to 1; write one, for "
+     "example 0"},
+    {"HeavyRatio", "version: v1\nheavy_ratio: much\n",
+     "/etc/torpor/config.yaml:2: heavy_ratio: \"much\" is not a number from 1 to 1000; write one, "
+     "for "
+     "example 1"},
+    {"OutcomeWindow", "version: v1\noutcome_window: 10ms\n",
+     "/etc/torpor/config.yaml:2: outcome_window: 10ms is too short; use at least 1s"},
     {"MapForAScalar", "version: v1\nlog_level: {a: b}\n",
      "/etc/torpor/config.yaml:2: log_level: expected one value (trace|debug|info|warn|error|off)"},
     {"FunctionsNoList", "version: v1\nfunctions:\n  digits: {}\n",
@@ -247,16 +292,40 @@ const BadFile kBadFiles[] = {
     {"FunctionTwice",
      "version: v1\nfunctions:\n  - {name: a, memory_limit: 1GiB, token_file: t}\n"
      "  - {name: a, memory_limit: 1GiB, token_file: t}\n",
-     "/etc/torpor/config.yaml:4: a function a stands above already; give each its own name"},
+     "/etc/torpor/config.yaml:4: another function a stands above already; give each its own name"},
     {"FunctionSetting",
      "version: v1\nfunctions:\n  - {name: a, memory_limit: 1GiB, tokenfile: t}\n",
      "/etc/torpor/config.yaml:3: tokenfile: no such setting; did you mean token_file?"},
+    {"InstanceSetting",
+     "version: v1\nfunctions:\n  - name: a\n    memory_limit: 1GiB\n    instances:\n"
+     "      - {name: x, token_file: t, upstrem: 'h:1'}\n",
+     "/etc/torpor/config.yaml:6: upstrem: no such setting; did you mean upstream?"},
+    {"InstanceTwice",
+     "version: v1\nfunctions:\n  - name: a\n    memory_limit: 1GiB\n    instances:\n"
+     "      - {name: x, token_file: t}\n      - {name: x, token_file: u}\n",
+     "/etc/torpor/config.yaml:7: another instance x stands above already; give each its own name"},
+    {"InstanceWithoutToken",
+     "version: v1\nfunctions:\n  - name: a\n    memory_limit: 1GiB\n    instances: [{name: x}]\n",
+     "/etc/torpor/config.yaml:5: token_file is missing; every instance needs one"},
+    {"InstancesAndAToken",
+     "version: v1\nfunctions:\n  - name: a\n    memory_limit: 1GiB\n    token_file: t\n"
+     "    instances: [{name: x, token_file: u}]\n",
+     "/etc/torpor/config.yaml:3: instances have a token_file and an upstream each; drop the "
+     "function's own"},
+    {"AnonymousInstances",
+     "version: v1\nanonymous_function: a\nfunctions:\n  - name: a\n    memory_limit: 1GiB\n"
+     "    instances: [{name: x, token_file: u}]\n",
+     "/etc/torpor/config.yaml:4: instances are told apart by tokens, which the anonymous_function "
+     "has not; drop instances, or name another anonymous_function"},
+    {"InstancesNoList",
+     "version: v1\nfunctions:\n  - name: a\n    memory_limit: 1GiB\n    instances: x\n",
+     "/etc/torpor/config.yaml:5: instances: expected a list; begin each instance with `- name:`"},
     {"TenantUnknown",
      "version: v1\ntenants:\n  - name: mail\nfunctions:\n"
      "  - {name: a, memory_limit: 1GiB, token_file: t, tenant: male}\n",
      "/etc/torpor/config.yaml:5: tenant: there is no tenant male; add it under tenants"},
     {"TenantTwice", "version: v1\ntenants:\n  - name: mail\n  - name: mail\n",
-     "/etc/torpor/config.yaml:4: a tenant mail stands above already; give each its own name"},
+     "/etc/torpor/config.yaml:4: another tenant mail stands above already; give each its own name"},
     {"TenantWithoutName", "version: v1\ntenants:\n  - weight: 2\n",
      "/etc/torpor/config.yaml:3: name is missing; every tenant needs one"},
     {"TenantsNoList", "version: v1\ntenants: mail\n",
@@ -395,6 +464,7 @@ TEST(DocumentationTest, DefaultsAreAsTheHelpSays) {
   ExpectTextsAreRead(NodeSettings());
   ExpectTextsAreRead(TenantSettings());
   ExpectTextsAreRead(FunctionSettings());
+  ExpectTextsAreRead(InstanceSettings());
 }
 
 TEST(DocumentationTest, ExecutorsKnowTheSettingsOfTheirGpu) {
@@ -414,6 +484,8 @@ TEST(DocumentationTest, EverySettingIsExplained) {
   for (const auto& setting : NodeSettings()) expect_row(setting);
   for (const auto& setting : TenantSettings()) expect_row(setting);
   for (const auto& setting : FunctionSettings()) expect_row(setting);
+  for (const auto& setting : InstanceSettings()) expect_row(setting);
+  EXPECT_THAT(text, HasSubstr("| `instances` | "));
 }
 
 }  // namespace

@@ -148,8 +148,7 @@ TEST_F(ControllerExplainTest, EarlierOnesGoFirst) {
 
 TEST_F(ControllerExplainTest, WhoWasPutBeforeARequestIsNamed) {
   StartExecutor(0);
-  const SettingText first[] = {{"priority", "1"}};
-  ASSERT_TRUE(controller_->Change("c", first).ok());
+  Reconfigure([](Config& config) { config.functions["c"].priority = 1; });
   const Client a = Connect("token-a");
   const Client b = Connect("token-b");
   const Client c = Connect("token-c");

@@ -17,14 +17,13 @@ ControllerHarness::ControllerHarness(int gpus, AddressMode address_mode,
     function.name = name;
     function.memory_limit = 48 * kMiB;
     function.durability = Durability::kNone;
+    function.upstream = "127.0.0.1:9001";
     options.config.functions[name] = function;
-    options.tokens[name] = absl::StrCat("token-", name);
   }
   if (gpus > 1) {
     options.config.functions["pair"] = options.config.functions["a"];
     options.config.functions["pair"].name = "pair";
     options.config.functions["pair"].gpus = 2;
-    options.tokens["pair"] = "token-pair";
   }
   options.config.functions["c"].max_in_flight = 2;
   options.config.functions["c"].durability = Durability::kEviction;
@@ -34,6 +33,8 @@ ControllerHarness::ControllerHarness(int gpus, AddressMode address_mode,
   options.config.is_emulated = true;
   options.config.drain_timeout = std::chrono::hours(1);
   if (configure) configure(options.config);
+  config_ = options.config;
+  options.tokens = TokensOf(config_);
   event_log_ = scheduler::Encode(EventLogHeaderOf(options.config)) + '\n';
   options.record = [this](TimePoint when, const scheduler::Event& event,
                           const scheduler::Actions& decided) {
@@ -45,6 +46,23 @@ ControllerHarness::ControllerHarness(int gpus, AddressMode address_mode,
   options.descriptor_socket = "/nowhere/descriptors.sock";
   for (int gpu = 0; gpu < gpus; ++gpu) options.gpus.push_back(GpuIndex{gpu});
   controller_ = std::make_unique<Controller>(options, loop_, repository_, killer_, counts_);
+}
+
+std::map<std::string, std::string> ControllerHarness::TokensOf(const Config& config) {
+  std::map<std::string, std::string> tokens;
+  for (const auto& [name, function] : config.functions) {
+    for (const InstanceConfig& instance : InstancesOf(function)) {
+      const std::string full_name = FullNameOf(function, instance);
+      tokens[full_name] = absl::StrCat("token-", full_name);
+    }
+  }
+  return tokens;
+}
+
+void ControllerHarness::Reconfigure(const std::function<void(Config&)>& change) {
+  change(config_);
+  controller_->Reconfigure(config_, TokensOf(config_));
+  Settle();
 }
 
 void ControllerHarness::TearDown() {

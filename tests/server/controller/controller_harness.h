@@ -16,7 +16,8 @@
 
 namespace torpor::server {
 
-// A controller with functions a, b, c (tokens "token-a", ...; c keeps state) and, where there are
+// A controller with functions a, b, c (tokens "token-a", "token-a/x" of an instance x, ...; c keeps
+// state) and, where there are
 // several GPUs, pair, which uses two at a time; on fake GPUs of 64 MiB that reach each other, two
 // behind each PCIe switch; everything on the test's thread. Executors answer what they are told
 // unless `answers` says otherwise.
@@ -65,6 +66,10 @@ class ControllerHarness : public testing::Test {
   // `configure` may change what else is configured.
   explicit ControllerHarness(int gpus = 1, AddressMode address_mode = AddressMode::kMap,
                              const std::function<void(Config&)>& configure = nullptr);
+
+  static std::map<std::string, std::string> TokensOf(const Config& config);
+  // Changes functions or tenants while the controller runs.
+  void Reconfigure(const std::function<void(Config&)>& change);
 
   // Whatever happened, a scheduler that is told the same decides the same.
   void TearDown() override;
@@ -131,6 +136,7 @@ class ControllerHarness : public testing::Test {
     };
   }
 
+  Config config_;
   std::string event_log_;
   FakeLoop loop_;
   Repository repository_;

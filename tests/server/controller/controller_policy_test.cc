@@ -46,8 +46,10 @@ TEST_F(StrictControllerTest, WhatIsTooLateIsRefused) {
 }
 
 TEST_F(StrictControllerTest, AnObjectiveChangesWhileTheNodeRuns) {
-  const SettingText changes[] = {{"deadline", "5s"}, {"max_waiting", "2"}};
-  ASSERT_TRUE(controller_->Change("b", changes).ok());
+  Reconfigure([](Config& config) {
+    config.functions["b"].deadline = std::chrono::seconds(5);
+    config.functions["b"].max_waiting = 2;
+  });
   const Client a = Connect("token-a");
   const Client b = Connect("token-b");
   const RequestId running = Acquire("a");
@@ -59,18 +61,6 @@ TEST_F(StrictControllerTest, AnObjectiveChangesWhileTheNodeRuns) {
   ASSERT_TRUE(GiveBack(a));
   ASSERT_TRUE(TakeLease(b));
   EXPECT_TRUE(IsRunning(waiting));
-}
-
-TEST_F(StrictControllerTest, AWrongChangeChangesNothing) {
-  const SettingText wrong[] = {{"deadline", "5s"}, {"percentile", "2"}};
-  EXPECT_EQ(controller_->Change("b", wrong).code(), absl::StatusCode::kInvalidArgument);
-  const SettingText near_one[] = {{"percentile", "0.99999"}};
-  EXPECT_EQ(controller_->Change("b", near_one).code(), absl::StatusCode::kInvalidArgument);
-  const SettingText fixed[] = {{"memory_limit", "1GiB"}};
-  EXPECT_EQ(controller_->Change("b", fixed).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(controller_->Change("nobody", {}).code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(controller_->Snapshot().functions.at(1).objective.deadline,
-            std::chrono::milliseconds(100));
 }
 
 TEST_F(StrictControllerTest, WhatIsServedInTimeCounts) {

@@ -32,10 +32,12 @@ class LeasesTest : public NodeWorld {
   ImageSwaps swaps_{
       tables_.executors, tables_.instances, tables_.sessions, peers_, telemetry_, loop_, [] {}};
   ImplicitRequests implicit_{tables_.sessions, events_};
+  InstanceHealth health_{tables_.instances, tables_.sessions, events_, loop_};
   LeaseService leases_{
       tables_.instances,
       tables_.sessions,
       tables_.executors,
+      health_,
       swaps_,
       implicit_,
       events_,
@@ -150,7 +152,7 @@ TEST_F(LeasesTest, WhatWasNeverSavedIsLostForGood) {
 TEST_F(LeasesTest, WhatMustSurviveIsLostOnlyWithoutAReplay) {
   session_->image.NoteLease(LeaseId{1}, /*is_explicit=*/true);
   EXPECT_FALSE(leases_.LosesState(*session_)) << "by its operator's word";
-  InstanceOf("a").config.durability = Durability::kEviction;
+  InstanceOf("a").function->config.durability = Durability::kEviction;
   EXPECT_TRUE(leases_.MayReplay(*session_));
   EXPECT_FALSE(leases_.LosesState(*session_));
   session_->memory.files->checkpoint().NoteOverwritten();
@@ -158,12 +160,12 @@ TEST_F(LeasesTest, WhatMustSurviveIsLostOnlyWithoutAReplay) {
   EXPECT_TRUE(leases_.LosesState(*session_));
   session_->memory.files->checkpoint().Commit(3);
   EXPECT_TRUE(leases_.MayReplay(*session_));
-  InstanceOf("a").config.is_stateless = true;
+  InstanceOf("a").function->config.is_stateless = true;
   EXPECT_FALSE(leases_.MayReplay(*session_));
 }
 
 TEST_F(LeasesTest, ASessionToBeReplayedIsNotFailed) {
-  InstanceOf("a").config.durability = Durability::kEviction;
+  InstanceOf("a").function->config.durability = Durability::kEviction;
   Take(session_);
   const LeaseService::Lost lost = leases_.Lose(InstanceOf("a"));
   EXPECT_TRUE(lost.is_replayed);

@@ -11,6 +11,7 @@ Config NodeWorld::MakeConfig() {
     config.functions[name].name = name;
     config.functions[name].memory_limit = 48 * kMiB;
     config.functions[name].durability = Durability::kNone;
+    config.functions[name].upstream = "127.0.0.1:9001";
   }
   config.functions["pair"].gpus = 2;
   config.device.chunk_bytes = kChunk;
@@ -22,7 +23,13 @@ NodeWorld::NodeWorld()
                  .address_range = config_.session.address_range,
                  .chunk_bytes = kChunk}),
       storage_(kMiB, segments_, repository_, loop_),
-      tables_(config_, {GpuIndex{0}, GpuIndex{1}}, loop_, killer_) {
+      tables_({GpuIndex{0}, GpuIndex{1}}, loop_, killer_) {
+  for (const auto& [name, function] : config_.functions) {
+    RegisteredFunction& registered = tables_.instances.AddFunction(function);
+    for (const InstanceConfig& instance : InstancesOf(function)) {
+      tables_.instances.AddInstance(registered, instance).token = "token-" + name;
+    }
+  }
   for (int gpu = 0; gpu < 2; ++gpu) {
     links_.push_back(std::make_shared<FakeExecutorLink>());
     v1::ExecutorMessage::Register what;
@@ -44,11 +51,11 @@ std::unique_ptr<scheduler::Scheduler> NodeWorld::MakeScheduler() {
   auto scheduler = std::make_unique<scheduler::Scheduler>(std::move(policies));
   const TimePoint now = loop_.Now();
   for (const auto& [id, instance] : tables_.instances) {
-    scheduler->OnEvent(scheduler::FunctionSet{.function = instance.function()}, now);
+    scheduler->OnEvent(scheduler::FunctionSet{.function = instance.function->id}, now);
     scheduler->OnEvent(scheduler::InstanceAdded{.instance = id,
                                                 .secondary_shards = {instance.shards.begin() + 1,
                                                                      instance.shards.end()},
-                                                .function = instance.function()},
+                                                .function = instance.function->id},
                        now);
   }
   for (const int gpu : {0, 1}) {
@@ -66,7 +73,7 @@ SessionPtr NodeWorld::AddSession(const std::string& function, int device,
   session->primary = primary ? primary->id : session->id;
   session->device_index = device;
   session->is_announced = true;
-  EXPECT_TRUE(storage_.Create(*session, instance.config.memory_limit).ok());
+  EXPECT_TRUE(storage_.Create(*session, instance.config().memory_limit).ok());
   instance.sessions.insert(session->id);
   return session;
 }
@@ -77,7 +84,7 @@ InstanceLease& NodeWorld::GiveLease(const std::string& function, bool is_explici
   lease.id = LeaseId{7};
   lease.is_explicit = is_explicit;
   lease.since = loop_.Now();
-  for (int gpu = 0; gpu < instance.config.gpus; ++gpu) lease.gpus.push_back(GpuIndex{gpu});
+  for (int gpu = 0; gpu < instance.config().gpus; ++gpu) lease.gpus.push_back(GpuIndex{gpu});
   for (const SessionPtr& session : tables_.sessions.Of(instance)) {
     session->lease.id = lease.id;
     lease.participants[session->id] = ParticipantState::kAcked;

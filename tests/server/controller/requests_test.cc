@@ -9,10 +9,14 @@ constexpr RequestId kRequest{1};
 
 class RequestsTest : public NodeWorld {
  protected:
-  void Acquire(RequestId request = kRequest, const std::string& function = "a") {
+  void Acquire(RequestId request = kRequest, const std::string& function = "a",
+               std::optional<TimePoint> arrival = std::nullopt) {
     requests_.Acquire(
         request,
-        {.function = function, .id = "r", .give_up = loop_.Now() + std::chrono::seconds(5)},
+        {.function = function,
+         .id = "r",
+         .give_up = loop_.Now() + std::chrono::seconds(5),
+         .arrival = arrival},
         [this](absl::StatusOr<RequestGrant> grant) { grant_ = std::move(grant); },
         [this](const absl::Status& status) { lost_ = status; });
   }
@@ -20,15 +24,16 @@ class RequestsTest : public NodeWorld {
   void Run() {
     Acquire();
     GiveLease("a").requests = {kRequest};
-    requests_.NoteLeased(kRequest);
+    requests_.NoteLeased(kRequest, InstanceOf("a").id);
     requests_.RunTaken(InstanceOf("a"));
   }
 
   const std::unique_ptr<scheduler::Scheduler> own_scheduler_ = MakeScheduler();
   scheduler::Scheduler& scheduler_ = *own_scheduler_;
   RequestTraces traces_{tables_.instances, scheduler_, loop_, 10};
-  Requests requests_{tables_.instances, tables_.sessions, tables_.executors,
-                     traces_,           events_,          loop_};
+  InstanceHealth health_{tables_.instances, tables_.sessions, events_, loop_};
+  Requests requests_{
+      tables_.instances, tables_.sessions, tables_.executors, health_, traces_, events_, loop_};
   std::optional<absl::StatusOr<RequestGrant>> grant_;
   std::optional<absl::Status> lost_;
 };
@@ -37,10 +42,11 @@ TEST_F(RequestsTest, ARequestRunsOnceItsLeaseIsTaken) {
   AddSession("a");
   Acquire();
   EXPECT_EQ(events_.Of<scheduler::RequestArrived>().at(0).request, kRequest);
-  EXPECT_TRUE(requests_.HasQueued(InstanceOf("a").id));
+  EXPECT_EQ(events_.Of<scheduler::RequestArrived>().at(0).function, InstanceOf("a").function->id);
+  EXPECT_EQ(requests_.queued(), 1u);
   InstanceLease& lease = GiveLease("a");
   lease.requests = {kRequest};
-  requests_.NoteLeased(kRequest);
+  requests_.NoteLeased(kRequest, InstanceOf("a").id);
   EXPECT_EQ(requests_.queued(), 0u);
   lease.participants.begin()->second = ParticipantState::kOffered;
   requests_.RunTaken(InstanceOf("a"));
@@ -54,6 +60,25 @@ TEST_F(RequestsTest, ARequestRunsOnceItsLeaseIsTaken) {
   EXPECT_TRUE(lease.requests.empty());
 }
 
+TEST_F(RequestsTest, ARequestThatHasWaitedElsewhereIsAsOldAsItIs) {
+  loop_.Advance(std::chrono::seconds(10));
+  const TimePoint arrival = loop_.Now() - std::chrono::seconds(2);
+  Acquire(kRequest, "a", arrival);
+  const auto arrived = events_.Of<scheduler::RequestArrived>().at(0);
+  EXPECT_EQ(arrived.deadline, arrival + InstanceOf("a").config().deadline);
+  EXPECT_FALSE(arrived.arrival) << "the limits of waiting requests hold for it";
+  EXPECT_EQ(traces_.Explain("r")->arrival, arrival);
+  GiveLease("a").requests = {kRequest};
+  requests_.NoteLeased(kRequest, InstanceOf("a").id);
+  requests_.RunTaken(InstanceOf("a"));
+  EXPECT_EQ((*grant_)->queue + (*grant_)->swap, std::chrono::seconds(2));
+}
+
+TEST_F(RequestsTest, NoRequestComesFromTheFuture) {
+  Acquire(kRequest, "a", loop_.Now() + std::chrono::seconds(2));
+  EXPECT_EQ(traces_.Explain("r")->arrival, loop_.Now());
+}
+
 TEST_F(RequestsTest, RefusesUnknownFunctions) {
   Acquire(kRequest, "c");
   EXPECT_TRUE(absl::IsNotFound(grant_->status()));
@@ -64,7 +89,7 @@ TEST_F(RequestsTest, GivesUpInTime) {
   Acquire();
   loop_.Advance(std::chrono::seconds(5));
   EXPECT_TRUE(absl::IsDeadlineExceeded(grant_->status()));
-  EXPECT_EQ(InstanceOf("a").totals.errors, 1u);
+  EXPECT_EQ(InstanceOf("a").function->errors, 1u);
 }
 
 TEST_F(RequestsTest, AReleasedRequestThatWaitsIsCancelled) {
@@ -76,7 +101,7 @@ TEST_F(RequestsTest, AReleasedRequestThatWaitsIsCancelled) {
 
 TEST_F(RequestsTest, RequestsThatDoNotRunFailWithTheirLease) {
   Acquire();
-  requests_.NoteLeased(kRequest);
+  requests_.NoteLeased(kRequest, InstanceOf("a").id);
   InstanceLease lease;
   lease.requests = {kRequest};
   requests_.OnLeaseEnded(lease);
@@ -120,7 +145,7 @@ TEST_F(RequestsTest, ARequestWhoseWorkIsDoneAgainWaitsWithItsGrant) {
 
 TEST_F(RequestsTest, ALeasedRequestIsQueuedAgain) {
   Acquire();
-  requests_.NoteLeased(kRequest);
+  requests_.NoteLeased(kRequest, InstanceOf("a").id);
   LeaseService::Lost lost;
   lost.lease.requests = {kRequest, RequestId{std::uint64_t{1} << 63}};
   EXPECT_EQ(requests_.OnLeaseLost(lost), std::vector{kRequest});

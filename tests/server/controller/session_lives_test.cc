@@ -37,9 +37,11 @@ class SessionLivesTest : public NodeWorld {
                            closing_.Finish(session, finish);
                          }};
   ImplicitRequests implicit_{tables_.sessions, events_};
+  InstanceHealth health_{tables_.instances, tables_.sessions, events_, loop_};
   LeaseService leases_{tables_.instances,
                        tables_.sessions,
                        tables_.executors,
+                       health_,
                        images_.swaps,
                        implicit_,
                        events_,
@@ -49,16 +51,15 @@ class SessionLivesTest : public NodeWorld {
                         .ended = [](const InstanceLease&) {},
                         .close = [](const SessionPtr&, const std::string&) {}}};
   RequestTraces traces_{tables_.instances, scheduler_, loop_, 10};
-  Requests requests_{tables_.instances, tables_.sessions, tables_.executors,
-                     traces_,           events_,          loop_};
+  Requests requests_{
+      tables_.instances, tables_.sessions, tables_.executors, health_, traces_, events_, loop_};
   SessionClosing closing_{
-      tables_.instances, tables_.sessions, tables_.executors, images_.swaps, leases_,
-      implicit_,         memory_.shared,   storage_,          events_,       loop_};
+      tables_.instances, tables_.sessions, tables_.executors, health_, images_.swaps, leases_,
+      implicit_,         memory_.shared,   storage_,          events_, loop_};
   SessionOpening::Close close_ = [this](const SessionPtr& session, const std::string& why) {
     closing_.Close(session, why);
   };
-  SessionOpening opening_{{.tokens = {{"a", "token-a"}, {"pair", "token-pair"}},
-                           .anonymous_function = "",
+  SessionOpening opening_{{.anonymous_function = "",
                            .descriptor_socket = "/nowhere",
                            .window_bytes = kMiB,
                            .is_emulated = true,
@@ -66,6 +67,7 @@ class SessionLivesTest : public NodeWorld {
                           tables_.instances,
                           tables_.sessions,
                           tables_.executors,
+                          health_,
                           memory_.limits,
                           storage_,
                           loop_,

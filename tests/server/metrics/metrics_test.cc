@@ -29,51 +29,37 @@ class MetricsTest : public ::testing::Test {
 
 TEST_F(MetricsTest, ANewNodeExportsItsVersionAndEveryFunction) {
   EXPECT_THAT(Text(), HasSubstr("torpor_build_info{version=\"0.1.0\"} 1"));
-  EXPECT_THAT(Text(), HasSubstr("torpor_requests_total{function=\"digits\",outcome=\"ok\"} 0"));
-  EXPECT_THAT(Text(), HasSubstr("torpor_requests_total{function=\"encoder\",outcome=\"lost\"} 0"));
   EXPECT_THAT(Text(), HasSubstr("torpor_deadline_seconds{function=\"digits\"} 0.08"));
 }
 
-TEST_F(MetricsTest, ARequestCountsOnceInEverySeries) {
-  RequestRecord request;
-  request.function = "digits";
-  request.duration = std::chrono::milliseconds(20);
-  request.is_granted = true;
-  request.source = SwapSource::kHost;
-  request.queue = std::chrono::milliseconds(2);
-  request.swap = std::chrono::milliseconds(3);
-  request.run = std::chrono::milliseconds(15);
-  metrics_.OnRequest(request);
-  const std::string text = Text();
-  EXPECT_THAT(text, HasSubstr("torpor_requests_total{function=\"digits\",outcome=\"ok\"} 1"));
-  EXPECT_THAT(text, HasSubstr("torpor_grants_total{function=\"digits\",source=\"host\"} 1"));
-  EXPECT_THAT(text, HasSubstr("torpor_deadline_met_total{function=\"digits\"} 1"));
-  EXPECT_THAT(text, HasSubstr("torpor_request_duration_seconds_count{function=\"digits\"} 1"));
-  EXPECT_THAT(text, HasSubstr("torpor_queue_duration_seconds_sum{function=\"digits\"} 0.002"));
-  EXPECT_THAT(text, HasSubstr("torpor_run_duration_seconds_sum{function=\"digits\"} 0.015"));
-}
-
-TEST_F(MetricsTest, ALateOrFailedRequestDoesNotMeetItsDeadline) {
-  RequestRecord request;
-  request.function = "digits";
-  request.duration = std::chrono::milliseconds(81);
-  metrics_.OnRequest(request);
-  request.duration = std::chrono::milliseconds(1);
-  request.outcome = RequestOutcome::kLost;
-  metrics_.OnRequest(request);
-  EXPECT_THAT(Text(), HasSubstr("torpor_deadline_met_total{function=\"digits\"} 0"));
-  EXPECT_THAT(Text(), HasSubstr("torpor_queue_duration_seconds_count{function=\"digits\"} 0"));
-}
-
-TEST_F(MetricsTest, AChangedObjectiveCountsFromThenOn) {
-  metrics_.OnObjective("digits", std::chrono::milliseconds(10), 0.9);
-  RequestRecord request;
-  request.function = "digits";
-  request.duration = std::chrono::milliseconds(20);
-  metrics_.OnRequest(request);
-  EXPECT_THAT(Text(), HasSubstr("torpor_deadline_met_total{function=\"digits\"} 0"));
+TEST_F(MetricsTest, AChangedObjectiveIsExported) {
+  std::map<std::string, FunctionConfig> functions = TwoFunctions().functions;
+  functions["digits"].deadline = std::chrono::milliseconds(10);
+  functions["digits"].percentile = 0.9;
+  metrics_.SetFunctions(functions);
   EXPECT_THAT(Text(), HasSubstr("torpor_deadline_seconds{function=\"digits\"} 0.01"));
   EXPECT_THAT(Text(), HasSubstr("torpor_objective_percentile{function=\"digits\"} 0.9"));
+}
+
+TEST_F(MetricsTest, FunctionsComeAndGoWithAllTheirSeries) {
+  node_.gpus.emplace_back().gpu = 0;
+  for (const char* name : {"digits", "encoder"}) node_.functions.emplace_back().name = name;
+  node_.functions[0].instances.emplace_back().name = "a";
+  EXPECT_THAT(Text(), HasSubstr("instance=\"a\""));
+  std::map<std::string, FunctionConfig> functions = TwoFunctions().functions;
+  functions.erase("digits");
+  functions["encoder"].tenant = "search";
+  functions["speech"].name = "speech";
+  metrics_.SetFunctions(functions);
+  node_.functions.erase(node_.functions.begin());
+  const std::string text = Text();
+  EXPECT_THAT(text, Not(HasSubstr("digits")));
+  EXPECT_THAT(text,
+              HasSubstr("torpor_scheduled_requests_total{deadline=\"met\",function=\"speech\"}"));
+  EXPECT_THAT(text,
+              HasSubstr("torpor_scheduled_requests_total{deadline=\"met\",function=\"encoder\"}"));
+  EXPECT_THAT(text, HasSubstr("torpor_gpu_seconds_total{function=\"encoder\",tenant=\"search\"}"));
+  EXPECT_THAT(text, Not(HasSubstr("function=\"encoder\",tenant=\"mail\"")));
 }
 
 TEST_F(MetricsTest, TheSchedulersViewIsExported) {
@@ -97,15 +83,36 @@ TEST_F(MetricsTest, TheSchedulersViewIsExported) {
   }
 }
 
+TEST_F(MetricsTest, InstancesHaveSeriesWhereThereAreSeveral) {
+  node_.gpus.emplace_back().gpu = 1;
+  FunctionSnapshot& digits = node_.functions.emplace_back();
+  digits.name = "digits";
+  EXPECT_THAT(Text(), Not(HasSubstr("instance=")));
+  InstanceSnapshot& a = digits.instances.emplace_back();
+  a.name = "a";
+  a.health = "serving";
+  a.requests = 3;
+  a.resident_gpus = {1};
+  a.gpu_seconds = 0.5;
+  digits.instances.emplace_back().name = "b";
+  digits.instances.back().health = "down";
+  const std::string text = Text();
+  for (const char* line : {
+           "torpor_instance_serving{function=\"digits\",instance=\"a\"} 1",
+           "torpor_instance_serving{function=\"digits\",instance=\"b\"} 0",
+           "torpor_instance_requests_total{function=\"digits\",instance=\"a\"} 3",
+           "torpor_instance_gpu_seconds_total{function=\"digits\",instance=\"a\"} 0.5",
+           "torpor_instance_resident{function=\"digits\",gpu=\"1\",instance=\"a\"} 1",
+           "torpor_instance_resident{function=\"digits\",gpu=\"1\",instance=\"b\"} 0",
+       }) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
 TEST_F(MetricsTest, StrangersNamesNeverBecomeLabels) {
-  RequestRecord request;
-  request.function = "stranger";
-  metrics_.OnRequest(request);
   metrics_.OnLeaseEnded("stranger", GpuIndex{0}, std::chrono::seconds(1), true);
   node_.functions.emplace_back().name = "stranger";
-  metrics_.OnUnknownFunction();
   EXPECT_THAT(Text(), Not(HasSubstr("stranger")));
-  EXPECT_THAT(Text(), HasSubstr("torpor_unknown_function_requests_total 1"));
 }
 
 TEST_F(MetricsTest, SwapsCountBytesByPathDirectionAndOrigin) {

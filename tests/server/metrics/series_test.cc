@@ -67,17 +67,12 @@ TEST_F(SeriesTest, AGpusBusyTimeOnlyGrows) {
 TEST_F(SeriesTest, OnlyConfiguredFunctionsCount) {
   std::map<std::string, FunctionConfig> functions;
   functions["f"].name = "f";
-  FunctionSeries series(registry_, functions);
-  RequestRecord request;
-  request.function = "g";
-  series.CountRequest(request);
-  request.function = "f";
-  request.duration = std::chrono::milliseconds(5);
-  series.CountRequest(request);
+  functions["f"].deadline = std::chrono::milliseconds(80);
+  FunctionSeries series(registry_);
+  series.SetFunctions(functions);
+  series.CountLease("g", std::chrono::seconds(3));
   series.CountLease("f", std::chrono::seconds(3));
-  series.SetObjective("f", std::chrono::milliseconds(80), 0.5);
-  EXPECT_THAT(Text(), HasSubstr("torpor_requests_total{function=\"f\",outcome=\"ok\"} 1"));
-  EXPECT_THAT(Text(), HasSubstr("torpor_deadline_met_total{function=\"f\"} 1"));
+  EXPECT_THAT(Text(), HasSubstr("torpor_gpu_seconds_total{function=\"f\",tenant=\"default\"} 3"));
   EXPECT_THAT(Text(), HasSubstr("torpor_deadline_seconds{function=\"f\"} 0.08"));
   EXPECT_THAT(Text(), Not(HasSubstr("function=\"g\"")));
 }

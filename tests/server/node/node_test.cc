@@ -68,6 +68,19 @@ class NodeTest : public testing::Test {
   std::unique_ptr<Node> node_;
 };
 
+class NodesAnswers final : public NodeInquiry {
+ public:
+  explicit NodesAnswers(Node& node) : node_(node) {}
+
+  void AskReadiness(const std::string&, std::function<void(Readiness)> on_answer) override {
+    on_answer({.is_ready = node_.Ready()});
+  }
+  void AskMetrics(std::function<void(std::string)> on_answer) override { on_answer(""); }
+
+ private:
+  Node& node_;
+};
+
 unsigned ModeOf(const std::string& path) {
   return static_cast<unsigned>(std::filesystem::status(path).permissions());
 }
@@ -88,12 +101,12 @@ TEST_F(NodeTest, ServesAndDrainsAndLeavesNothingBehind) {
   ASSERT_EQ(node_->Snapshot().gpus.size(), 2u);
   EXPECT_TRUE(node_->Ready());
 
-  Metrics metrics(config_);
-  auto router = Router::Start(config_, {.broker = &node_->broker(),
-                                        .metrics = &metrics,
-                                        .is_ready = [this] { return node_->Ready(); },
-                                        .snapshot = [this] { return node_->Snapshot(); }});
+  NodesAnswers answers(*node_);
+  RequestMetrics metrics;
+  auto router = Router::Start({config_.router, config_.drain_timeout},
+                              {&node_->broker(), &answers, &metrics});
   ASSERT_TRUE(router.ok()) << router.status();
+  (*router)->SetFunctions(config_.functions);
   RawConnection client = RawConnection::To((*router)->http_address());
   const RawMessage answer = Get(client, "/function/f/");
   EXPECT_EQ(answer.body, "served");

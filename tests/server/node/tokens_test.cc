@@ -23,6 +23,7 @@ class TokensTest : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   void Add(const std::string& function, const std::string& text) {
+    config_.functions[function].name = function;
     config_.functions[function].token_file = folder_ / function;
     std::ofstream(folder_ / function) << text;
   }
@@ -39,6 +40,20 @@ TEST_F(TokensTest, TheFirstWordCounts) {
   const auto tokens = ReadTokens(config_);
   ASSERT_TRUE(tokens.ok()) << tokens.status();
   EXPECT_EQ(*tokens, (std::map<std::string, std::string>{{"a", "secret"}, {"b", "other"}}));
+}
+
+TEST_F(TokensTest, EveryInstanceHasItsOwn) {
+  Add("a-x", "x");
+  Add("a-y", "y");
+  FunctionConfig& a = config_.functions["a"];
+  a.name = "a";
+  for (const char* name : {"x", "y"}) {
+    a.instances[name] = {name, "", folder_ / (std::string("a-") + name)};
+    config_.functions.erase(std::string("a-") + name);
+  }
+  const auto tokens = ReadTokens(config_);
+  ASSERT_TRUE(tokens.ok()) << tokens.status();
+  EXPECT_EQ(*tokens, (std::map<std::string, std::string>{{"a/x", "x"}, {"a/y", "y"}}));
 }
 
 TEST_F(TokensTest, AFileWithoutATokenIsNamed) {

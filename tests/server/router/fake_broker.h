@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "server/controller/request_broker.h"
+#include "server/broker/request_broker.h"
 
 namespace torpor::server {
 
@@ -14,12 +14,16 @@ namespace torpor::server {
 class FakeBroker final : public RequestBroker {
  public:
   // What Acquire answers right away; nothing: the test calls Answer.
-  std::function<absl::StatusOr<RequestGrant>(const std::string&)> answer = [](const std::string&) {
-    return SomeGrant();
-  };
+  std::function<absl::StatusOr<RequestGrant>(const std::string&)> answer =
+      [this](const std::string&) { return SomeGrant(); };
+  // What AskAgain answers; nothing: the same.
+  std::function<absl::StatusOr<RequestGrant>()> answer_again;
+  // Of the instance that is granted.
+  std::string upstream;
 
-  static RequestGrant SomeGrant() {
+  RequestGrant SomeGrant() const {
     RequestGrant grant;
+    grant.upstream = upstream;
     grant.gpu = GpuIndex{1};
     grant.source = SwapSource::kHost;
     grant.queue = std::chrono::microseconds(1500);
@@ -47,6 +51,14 @@ class FakeBroker final : public RequestBroker {
   void ConfirmLease(RequestId request, std::function<void()> done) override {
     on_confirm(request);
     done();
+  }
+
+  void AskAgain(RequestId request) override {
+    {
+      const std::lock_guard lock(mutex_);
+      ++asked_again_;
+    }
+    Take(on_grant_, request.value)(answer_again ? answer_again() : SomeGrant());
   }
 
   void Release(RequestId, scheduler::Ending ending) override {
@@ -77,6 +89,10 @@ class FakeBroker final : public RequestBroker {
     const std::lock_guard lock(mutex_);
     return acquired_;
   }
+  int asked_again() {
+    const std::lock_guard lock(mutex_);
+    return asked_again_;
+  }
   std::uint64_t released() {
     const std::lock_guard lock(mutex_);
     return released_;
@@ -103,6 +119,7 @@ class FakeBroker final : public RequestBroker {
   std::condition_variable changed_;
   std::uint64_t acquired_ = 0;
   std::uint64_t released_ = 0;
+  int asked_again_ = 0;
   std::map<scheduler::Ending, std::uint64_t> ended_;
   std::string last_id_;
   std::map<std::uint64_t, OnGrant> on_grant_;

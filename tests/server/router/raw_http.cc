@@ -121,10 +121,13 @@ bool RawConnection::IsAtEnd() { return buffer_.empty() && !Fill(); }
 
 void RawConnection::Shutdown() { shutdown(socket_.get(), SHUT_RDWR); }
 
-FakeUpstream::FakeUpstream(Handler handler, bool reads_bodies)
+FakeUpstream::FakeUpstream(Handler handler, bool reads_bodies, std::uint16_t port)
     : handler_(std::move(handler)), reads_bodies_(reads_bodies) {
   listener_.Reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = Loopback(0);
+  // A test may hold the port for its configuration.
+  const int on = 1;
+  TORPOR_CHECK(setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0);
+  sockaddr_in address = Loopback(port);
   socklen_t length = sizeof address;
   TORPOR_CHECK(bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), length) == 0);
   TORPOR_CHECK(listen(listener_.get(), 16) == 0);

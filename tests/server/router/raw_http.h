@@ -62,8 +62,8 @@ class FakeUpstream {
   // False: the connection is closed after this request.
   using Handler = std::function<bool(RawConnection&, const RawMessage&)>;
 
-  // With `reads_bodies` false the handler is called when the header has come.
-  explicit FakeUpstream(Handler handler, bool reads_bodies = true);
+  // With `reads_bodies` false the handler is called when the header has come. `port` 0: any.
+  explicit FakeUpstream(Handler handler, bool reads_bodies = true, std::uint16_t port = 0);
   ~FakeUpstream();
 
   std::string address() const { return address_; }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <future>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "tests/server/router/router_test.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class RefusalTest : public RouterTest {
  protected:
@@ -244,7 +246,7 @@ TEST_F(RefusalTest, AClientThatLeavesTheQueueGivesUpItsPlace) {
   }
   broker_.WaitForReleased(1);
   EXPECT_EQ(upstream_->connections(), 0);
-  broker_.Answer(1, FakeBroker::SomeGrant());  // comes too late, and harms nobody
+  broker_.Answer(1, broker_.SomeGrant());  // comes too late, and harms nobody
   EXPECT_EQ(Fetch(Get("/livez")).status(), 200);
 }
 
@@ -375,17 +377,69 @@ TEST_F(RefusalTest, HealthPathsTellOfTheNodeAndItsFunctions) {
   }
   EXPECT_EQ(Fetch(Get("/v2/models/f/ready")).body, "{\"name\":\"f\",\"ready\":true}\n");
   EXPECT_EQ(Fetch(Get("/v2/models/g/ready")).status(), 404);
-  is_ready_ = false;
-  EXPECT_EQ(Fetch(Get("/readyz")).status(), 503);
+  node_.is_ready = false;
+  const RawMessage not_ready = Fetch(Get("/readyz"));
+  EXPECT_EQ(not_ready.status(), 503);
+  EXPECT_EQ(not_ready.body, "{\"ready\":false,\"reason\":\"no GPU serves\"}\n");
   EXPECT_EQ(Fetch(Get("/v2/models/f/ready")).status(), 503);
   EXPECT_EQ(Fetch(Get("/livez")).status(), 200);
-  is_ready_ = true;
+  node_.is_ready = true;
+  node_.is_serving = false;
+  const RawMessage not_serving = Fetch(Get("/v2/models/f/ready"));
+  EXPECT_EQ(not_serving.status(), 503);
+  EXPECT_EQ(not_serving.body,
+            "{\"name\":\"f\",\"ready\":false,\"reason\":\"no instance has a session\"}\n");
+  node_.is_serving = true;
   upstream_.reset();
   EXPECT_EQ(Fetch(Get("/v2/models/f/ready")).status(), 503) << "nobody listens";
   const RawMessage wrong_method = Fetch(Post("/livez", ""));
   EXPECT_EQ(wrong_method.status(), 405);
   EXPECT_EQ(wrong_method.Field("allow"), "GET, HEAD");
   EXPECT_EQ(broker_.acquired(), 0u);
+}
+
+TEST_F(RefusalTest, ANodeThatDoesNotAnswerKeepsNoStopWaiting) {
+  node_.is_silent = true;
+  StartWithOk();
+  RawConnection probe = Connect();
+  probe.Send(Get("/readyz"));
+  while (node_.asked == 0) std::this_thread::yield();
+  router_.reset();
+  EXPECT_TRUE(probe.IsAtEnd());
+}
+
+TEST_F(RefusalTest, FunctionsMayChange) {
+  StartWithOk();
+  EXPECT_EQ(Fetch(Get("/function/f/")).status(), 200);
+  std::map<std::string, FunctionConfig> functions = {{"g", config_.functions["f"]}};
+  functions["g"].name = "g";
+  router_->SetFunctions(functions);
+  EXPECT_EQ(Fetch(Get("/function/f/")).status(), 404);
+  EXPECT_EQ(Fetch(Get("/function/g/")).status(), 200);
+  EXPECT_THAT(MetricsText(), HasSubstr("torpor_requests_total{function=\"g\",outcome=\"ok\"} 1"));
+  EXPECT_THAT(MetricsText(), Not(HasSubstr("function=\"f\"")));
+}
+
+TEST_F(RefusalTest, AFunctionThatIsGoneAnswersWhatItHasBegun) {
+  broker_.answer = nullptr;
+  StartWithOk();
+  RawConnection waiting = Connect();
+  waiting.Send(Get("/function/f/"));
+  broker_.WaitForAcquired(1);
+  router_->SetFunctions({});
+  EXPECT_EQ(Fetch(Get("/function/f/")).status(), 404);
+  broker_.Answer(1, broker_.SomeGrant());
+  EXPECT_EQ(waiting.Read()->status(), 200);
+}
+
+TEST_F(RefusalTest, LimitsMayChange) {
+  config_.router.max_body_bytes = 1;
+  StartWithOk();
+  EXPECT_EQ(Fetch(Post("/function/f/", "two")).status(), 413);
+  RouterConfig larger = config_.router;
+  larger.max_body_bytes = 0;
+  router_->SetOptions({larger, config_.drain_timeout});
+  EXPECT_EQ(Fetch(Post("/function/f/", "two")).status(), 200);
 }
 
 TEST_F(RefusalTest, MetricsAreOnAnAddressOfTheirOwn) {
@@ -403,12 +457,9 @@ TEST_F(RefusalTest, MetricsAreOnAnAddressOfTheirOwn) {
 
 TEST_F(RefusalTest, AnAddressInUseIsNamed) {
   StartWithOk();
-  Config second = config_;
-  second.router.http_address = router_->http_address();
-  Router::Parts parts;
-  parts.broker = &broker_;
-  parts.metrics = metrics_.get();
-  const auto router = Router::Start(second, parts);
+  RouterConfig second = config_.router;
+  second.http_address = router_->http_address();
+  const auto router = Router::Start({second, {}}, Parts());
   ASSERT_FALSE(router.ok());
   EXPECT_THAT(std::string(router.status().message()), HasSubstr(router_->http_address()));
 }
@@ -419,13 +470,13 @@ TEST_F(RefusalTest, StoppingInMidRequestReleasesEverything) {
   RawConnection running = Connect();
   running.Send(Get("/function/f/"));
   broker_.WaitForAcquired(1);
-  broker_.Answer(1, FakeBroker::SomeGrant());
+  broker_.Answer(1, broker_.SomeGrant());
   RawConnection queued = Connect();
   queued.Send(Get("/function/f/"));
   broker_.WaitForAcquired(2);
   router_.reset();
   EXPECT_EQ(broker_.released(), 2u);
-  broker_.Answer(2, FakeBroker::SomeGrant());  // after the router's end
+  broker_.Answer(2, broker_.SomeGrant());  // after the router's end
   EXPECT_TRUE(queued.IsAtEnd());
 }
 

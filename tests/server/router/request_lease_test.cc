@@ -38,7 +38,7 @@ TEST_F(RequestLeaseTest, AcquireEndsWithTheGrant) {
   Acquire();
   EXPECT_FALSE(is_done_);
   EXPECT_FALSE(lease_.grant());
-  broker_.Answer(1, FakeBroker::SomeGrant());
+  broker_.Answer(1, broker_.SomeGrant());
   Poll();
   EXPECT_TRUE(is_done_);
   ASSERT_TRUE(lease_.grant());

@@ -4,10 +4,12 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "server/log/structured_log.h"
 #include "server/router/router.h"
 #include "tests/server/router/fake_broker.h"
+#include "tests/server/router/fake_node.h"
 #include "tests/server/router/raw_http.h"
 
 namespace torpor::server {
@@ -24,16 +26,14 @@ class RouterTest : public ::testing::Test {
 
   // Afterwards config_ is no longer read.
   void StartRouter() {
-    metrics_ = std::make_unique<Metrics>(config_);
-    Router::Parts parts;
-    parts.broker = &broker_;
-    parts.metrics = metrics_.get();
-    parts.is_ready = [this] { return is_ready_; };
-    parts.snapshot = [this] { return node_; };
-    auto router = Router::Start(config_, std::move(parts));
+    broker_.upstream = config_.functions["f"].upstream;
+    node_.upstream = broker_.upstream;
+    auto router = Router::Start({config_.router, config_.drain_timeout}, Parts());
     ASSERT_TRUE(router.ok()) << router.status();
     router_ = *std::move(router);
+    router_->SetFunctions(config_.functions);
   }
+  Router::Parts Parts() { return {.broker = &broker_, .node = &node_, .metrics = &metrics_}; }
 
   // As FakeUpstream's constructor.
   void StartWithUpstream(FakeUpstream::Handler handler, bool reads_bodies = true) {
@@ -63,13 +63,12 @@ class RouterTest : public ::testing::Test {
            fields + "\r\n" + body;
   }
 
-  std::string MetricsText() { return metrics_->Render(node_); }
+  std::string MetricsText() { return metrics_.Render(); }
 
   Config config_;
   FakeBroker broker_;
-  NodeSnapshot node_;
-  bool is_ready_ = true;
-  std::unique_ptr<Metrics> metrics_;
+  FakeNode node_;
+  RequestMetrics metrics_;
   std::unique_ptr<FakeUpstream> upstream_;
   std::unique_ptr<Router> router_;  // goes first
 };

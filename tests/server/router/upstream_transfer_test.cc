@@ -22,8 +22,7 @@ class UpstreamTransferTest : public testing::Test {
   // Transfers `request` to a server that answers with `handler`, as Run of a proxied request does.
   void Transfer(const std::string& request, FakeUpstream::Handler handler) {
     FakeUpstream upstream(std::move(handler));
-    function_.upstream = upstream.address();
-    UpstreamPool pool(io_, ParseHostAndPort(function_.upstream).value());
+    UpstreamPool pool(io_, ParseHostAndPort(upstream.address()).value());
     tcp::acceptor acceptor(io_, {asio::ip::address_v4::loopback(), 0});
     tcp::socket client(io_);
     client.connect(acceptor.local_endpoint());
@@ -32,7 +31,6 @@ class UpstreamTransferTest : public testing::Test {
     boost::beast::http::read_header(stream_, buffer_, parser_);
     ClientRequest client_request({stream_, buffer_, parser_, "10.0.0.1"}, config_, failure_);
     UpstreamTransfer transfer({.io = io_,
-                               .pool = &pool,
                                .function = function_,
                                .request = client_request,
                                .response = response_,
@@ -44,9 +42,9 @@ class UpstreamTransferTest : public testing::Test {
     const RequestBroker::Demand demand{.function = "f", .id = "id", .give_up = {}};
     const auto run = [&]() -> asio::awaitable<void> {
       co_await client_request.ReadAhead();
-      if (!co_await transfer.Resolve()) co_return;
       co_await lease_.Acquire(demand);
-      co_await transfer.Forward();
+      co_await transfer.Forward(upstream.address(), &pool);
+      may_go_elsewhere_ = transfer.MayGoElsewhere();
       co_await transfer.End();
       lease_.Release(scheduler::Ending::kAnswered);
       pool.CloseIdle();
@@ -74,6 +72,7 @@ class UpstreamTransferTest : public testing::Test {
   boost::beast::flat_buffer buffer_;
   ClientRequest::Parser parser_;
   int answered_ = 0;
+  bool may_go_elsewhere_ = false;
 };
 
 TEST_F(UpstreamTransferTest, TheAnswerIsWholeInTheBuffer) {
@@ -97,6 +96,30 @@ TEST_F(UpstreamTransferTest, AnAnswerThatBreaksOffIsAFailure) {
   });
   EXPECT_EQ(failure_.cause(), Cause::kUpstreamBroken);
   EXPECT_EQ(answered_, 0);
+}
+
+TEST_F(UpstreamTransferTest, ARequestThatIsHeldMayGoElsewhere) {
+  Transfer("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+           [](RawConnection&, const RawMessage&) { return false; });
+  EXPECT_EQ(failure_.cause(), Cause::kUpstreamBroken);
+  EXPECT_TRUE(may_go_elsewhere_);
+}
+
+TEST_F(UpstreamTransferTest, WithoutSecondTriesItMayNot) {
+  function_.second_tries = false;
+  Transfer("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+           [](RawConnection&, const RawMessage&) { return false; });
+  EXPECT_EQ(failure_.cause(), Cause::kUpstreamBroken);
+  EXPECT_FALSE(may_go_elsewhere_);
+}
+
+TEST_F(UpstreamTransferTest, NorMayARequestWhoseAnswerHasBegun) {
+  Transfer("GET / HTTP/1.1\r\n\r\n", [](RawConnection& connection, const RawMessage&) {
+    connection.Send("HTTP/1.1 200");
+    return false;
+  });
+  EXPECT_EQ(failure_.cause(), Cause::kUpstreamBroken);
+  EXPECT_FALSE(may_go_elsewhere_);
 }
 
 TEST_F(UpstreamTransferTest, ALostLeaseIsFoundOutWhenTheServerDies) {

@@ -81,7 +81,7 @@ TEST(ExecutorSettingsTest, EverythingThatIsWrongIsToldAtOnce) {
 TEST(ExecutorSettingsTest, OnlyAnObjectIsADocument) {
   for (const char* const text : {"", "[]", "{", "null", "\"gpu\""}) {
     EXPECT_EQ(ParseExecutorSettings(text).status().message(),
-              "settings: expected a JSON object, such as {\"gpu\": \"0\"}")
+              "settings: expected a JSON object, such as {\"gpu\": \"...\"}")
         << text;
   }
 }

@@ -50,6 +50,7 @@ TEST(ValueTextTest, FormattedValuesAreReadAgain) {
   EXPECT_EQ(FormatBytes(1536 * kMiB), "1536MiB");
   EXPECT_EQ(FormatBytes(2048 * kGiB), "2TiB");
   EXPECT_EQ(FormatDuration(std::chrono::seconds(75)), "75s");
+  EXPECT_EQ(FormatDuration(std::chrono::hours(2)), "2h");
   EXPECT_EQ(FormatDuration(std::chrono::milliseconds(1500)), "1500ms");
   EXPECT_EQ(FormatDuration(Duration::zero()), "0s");
   for (const Bytes bytes : {Bytes{0}, Bytes{1537}, 64 * kKiB, 3 * kGiB}) {

@@ -11,9 +11,10 @@ PROGRAM = sys.argv.pop(1)
 
 
 EVENTS = """\
-torpor-events 3 policy=fifo seed=0 implicit_quantum_for_request=5000000 \
+torpor-events 6 policy=fifo seed=0 implicit_quantum_for_request=5000000 \
 implicit_quantum=100000000 idle_write_back=0 evicts=1 swaps_from_peers=1 \
-too_late=serve max_waiting=0
+too_late=serve max_waiting=0 alpha_start=0.5 alpha_period=40000000000 heavy_ratio=1.3 \
+outcome_window=3600000000000
 5 < time_passed
 6 < time_passed
 7 < time_passed
@@ -55,6 +56,19 @@ class TorporSim(unittest.TestCase):
         one = self.figure("10", "--functions", "40", "--json", "--threads", "1")
         many = self.figure("10", "--functions", "40", "--json", "--threads", "4")
         self.assertEqual(one.stdout, many.stdout)
+
+    def test_the_policies_constants_are_flags(self):
+        def rows(*flags):
+            done = run("run", "--functions", "400", "--systems", "torpor", "--minutes", "2",
+                       "--json", *flags)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return json.loads(done.stdout)["rows"]
+        as_usual = rows()
+        self.assertEqual(rows("--alpha-start", "0.5", "--heavy-ratio", "1.3"), as_usual)
+        self.assertNotEqual(rows("--alpha-start", "0", "--heavy-ratio", "1000"), as_usual)
+        wrong = run("run", "--alpha-start", "2")
+        self.assertNotEqual(wrong.returncode, 0)
+        self.assertIn('"2" is not a number from 0 to 1', wrong.stdout + wrong.stderr)
 
     def test_parts(self):
         done = self.figure("parts", "--functions", "16", "--arrivals", "poisson", "--json")

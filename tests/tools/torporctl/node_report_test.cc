@@ -23,11 +23,20 @@ TEST(NodeReportTest, FunctionsAreATableOrJson) {
   function.set_image_bytes(1 << 20);
   function.set_requests(12);
   function.set_is_pinned(true);
+  function.set_health("serving");
+  v1::InstanceStatus& instance = *function.add_instances();
+  instance.set_name("a");
+  instance.set_state("absent");
+  instance.set_health("unproven");
+  instance.set_upstream("127.0.0.1:9001");
   EXPECT_EQ(FunctionsTable(functions),
-            "FUNCTION  STATE  RESIDENT ON  PINNED   IMAGE  LIMIT  SESSIONS  REQUESTS  ERRORS  "
-            "SWAPS IN  GPU SECONDS  UPSTREAM\n"
-            "digits    idle   0,1          yes     1.0MiB    gpu         0        12       0  "
-            "       0        0.000  -\n");
+            "FUNCTION  STATE   HEALTH    RESIDENT ON  PINNED   IMAGE  LIMIT  SESSIONS  REQUESTS  "
+            "ERRORS  SWAPS IN  GPU SECONDS  UPSTREAM\n"
+            "digits    idle    serving   0,1          yes     1.0MiB    gpu         0        12  "
+            "     0         0        0.000  -\n"
+            "digits/a  absent  unproven  -            -           0B      -         0         0  "
+            "     -         0        0.000  127.0.0.1:9001\n");
+  EXPECT_NE(FunctionsJson(functions).find("\"health\": \"unproven\""), std::string::npos);
   EXPECT_NE(FunctionsJson(functions).find("\"requests\": 12"), std::string::npos);
 }
 

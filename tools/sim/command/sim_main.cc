@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "base/write_file.h"
 #include "scheduler/replay.h"
+#include "server/config/settings.h"
 #include "tools/sim/figures/case_runner.h"
 #include "tools/sim/figures/figure_list.h"
 #include "tools/sim/figures/figure_plot.h"
@@ -79,6 +80,7 @@ struct Options {
   std::vector<std::size_t> functions;
   std::vector<std::string> systems;
   std::vector<double> rate_factors;
+  scheduler::PolicyConstants constants;
   std::uint64_t seeds = 1;
   std::uint64_t first_seed = 1;
   unsigned threads = 0;
@@ -132,6 +134,20 @@ void AddOptions(Options* options, CLI::App* command) {
       ->delimiter(',')
       ->type_name("LIST")
       ->check(CLI::Range(0.0, 1e6));
+  for (const auto& setting : server::PolicySettings()) {
+    command
+        ->add_option_function<std::string>(
+            server::FlagName(setting.key),
+            [options, &setting](const std::string& text) {
+              const absl::Status status = setting.set(options->constants, text);
+              if (!status.ok()) {
+                throw CLI::ValidationError(std::string(setting.key), std::string(status.message()));
+              }
+            },
+            std::string(setting.help))
+        ->type_name(setting.value_name)
+        ->default_str(setting.DefaultText());
+  }
   command->add_option("--seeds", options->seeds, "Simulate seeds 1 to N; rows are means")
       ->capture_default_str()
       ->type_name("N")
@@ -181,6 +197,7 @@ absl::StatusOr<FigureOptions> ReadFiles(const Options& options, const Profiles& 
   figure.functions = options.functions;
   figure.systems = options.systems;
   figure.rate_factors = options.rate_factors;
+  figure.constants = options.constants;
   figure.rates = workload::TraceLikeRates(kTraceRows, 1);
   if (!options.rates_file.empty()) {
     TORPOR_ASSIGN_OR_RETURN(figure.rates, workload::ReadRates(options.rates_file));

@@ -28,6 +28,7 @@ struct FigureOptions {
   std::vector<workload::ArrivalProcess> arrivals;
   std::vector<std::string> systems;
   std::vector<double> rate_factors;
+  scheduler::PolicyConstants constants;  // of all systems
   std::optional<Duration> length;  // replaces the load's length where the load follows the rates
 };
 

@@ -24,6 +24,7 @@ Scenario ScenarioOf(const Testbed& testbed, const Json& labels, std::uint64_t se
   const auto system = SystemNamed(name == kBound ? "torpor" : name);
   TORPOR_CHECK(system.ok());
   scenario.system = *system;
+  scenario.system.constants = testbed.options.constants;
   scenario.arrivals.process =
       *workload::ParseArrivalProcess(labels.at("arrivals").get<std::string>());
   scenario.seed = seed;

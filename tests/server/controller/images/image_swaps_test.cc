@@ -162,7 +162,7 @@ TEST_F(ImageSwapsTest, AnImageThatCannotBeWrittenBackEndsItsExecutor) {
 }
 
 TEST_F(ImageSwapsTest, AStatelessFunctionForgetsWhatRequestsHaveChanged) {
-  InstanceOf("a").config.is_stateless = true;
+  InstanceOf("a").function->config.is_stateless = true;
   const SessionPtr session = AddSession("a");
   EXPECT_TRUE(swaps_.ForgetsChanges(*session));
   session->image.NoteLease(LeaseId{1}, /*is_explicit=*/false);

@@ -139,7 +139,7 @@ TEST_F(DeviceAllocationsTest, LimitsCountAllProcessesOfADevice) {
   const FunctionInstance& a = InstanceOf("a");
   EXPECT_EQ(limits_.LiveBytes(a, 0), kChunk);
   EXPECT_EQ(limits_.LiveBytes(a, 1), 0u);
-  InstanceOf("a").config.memory_limit = 0;
+  InstanceOf("a").function->config.memory_limit = 0;
   EXPECT_EQ(limits_.LimitOf(a), kPool) << "all that a GPU offers";
 }
 

@@ -1,13 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/ids.h"
 #include "scheduler/events.h"
-#include "server/controller/model/swap_source.h"
+#include "server/broker/swap_source.h"
 
 namespace torpor::server {
 
@@ -16,6 +17,9 @@ namespace torpor::server {
 struct RequestGrant {
   RequestId request;
   LeaseId lease;
+  std::string instance;       // of the function
+  std::string upstream;       // host:port of the instance's server; empty: none is known
+  bool has_siblings = false;  // the function has other instances: AskAgain may help
   GpuIndex gpu;
   SwapSource source = SwapSource::kResident;
   Duration queue{};  // from Acquire to the scheduler's decision
@@ -29,25 +33,34 @@ class RequestBroker {
   virtual ~RequestBroker() = default;
 
   using OnGrant = std::function<void(absl::StatusOr<RequestGrant>)>;
-  // The lease was lost during the request (its executor died). Called at most once, after OnGrant
-  // gave a lease and before Release.
+  // The lease was lost during the request (its executor died). Called at most once a grant, before
+  // AskAgain or Release.
   using OnLost = std::function<void(absl::Status)>;
 
   struct Demand {
     std::string function;
     std::string id;  // the caller's name for the request, for explanations
     TimePoint give_up;
+    // Of a request that has waited elsewhere; unset, or in the future: now.
+    std::optional<TimePoint> arrival{};
   };
 
-  // Queues a request. Calls `on_grant` exactly once, also on refusal: NotFound (unknown function),
-  // Unavailable (draining, no GPU), ResourceExhausted (queue full), OutOfRange (the deadline cannot
-  // be met any more), DeadlineExceeded (still queued at `give_up`), Cancelled (Release came first).
+  // Queues a request for any instance. Calls `on_grant` exactly once, also on refusal: NotFound
+  // (unknown function), Unavailable (draining, no GPU), ResourceExhausted (queue full), OutOfRange
+  // (the deadline cannot be met any more), DeadlineExceeded (still queued at `give_up`), Cancelled
+  // (Release came first).
   virtual RequestId Acquire(const Demand& demand, OnGrant on_grant, OnLost on_lost) = 0;
 
   // For a caller that must know whether a failure comes from the executor's death: calls `done`
   // when the lease was certainly intact at the time of the call, or after OnLost, or when a hanging
   // executor has been silent for a second. Call between the grant and Release.
   virtual void ConfirmLease(RequestId request, std::function<void()> done) = 0;
+
+  // The granted instance's server took no connection, or broke off before it began to answer: gives
+  // the lease back and queues the request in its old place, for another instance if one serves.
+  // Calls `on_grant` of Acquire once more, with the same statuses. Call between a grant and
+  // Release.
+  virtual void AskAgain(RequestId request) = 0;
 
   // The request is over, or its caller has gone; kFailed includes server errors of the function.
   // Call exactly once for every Acquire.

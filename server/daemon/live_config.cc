@@ -1,0 +1,151 @@
+#include "server/daemon/live_config.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "server/config/config_change.h"
+#include "server/daemon/kept_file.h"
+
+namespace torpor::server {
+namespace {
+
+// An empty overlay if there is no file.
+absl::StatusOr<ConfigOverlay> ReadChanges(const std::string& path) {
+  if (!std::filesystem::exists(path)) return ConfigOverlay();
+  std::ifstream stream(path);
+  std::ostringstream text;
+  if (!stream || !(text << stream.rdbuf())) {
+    return absl::UnavailableError(fmt::format("{}: cannot be read", path));
+  }
+  return ParseOverlay(text.str(), path);
+}
+
+// Changes settings of an instance, `name`: FUNCTION/INSTANCE.
+absl::Status ChangeInstance(const std::string& name, const std::vector<SettingText>& settings,
+                            Config& config) {
+  const std::size_t slash = name.find('/');
+  const auto function = config.functions.find(name.substr(0, slash));
+  if (function != config.functions.end()) {
+    const auto instance = function->second.instances.find(name.substr(slash + 1));
+    if (instance != function->second.instances.end())
+      return SetInstance(instance->second, settings);
+  }
+  return absl::NotFoundError(
+      fmt::format("there is no instance {}; `torporctl functions` lists them", name));
+}
+
+void NoteSuperseded(const std::vector<std::string>& superseded, std::vector<std::string>& lines) {
+  for (const std::string& what : superseded) {
+    lines.push_back(fmt::format(
+        "{}: as in the configuration file, which has changed since it was changed here", what));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LiveConfig>> LiveConfig::Load(Parts parts) {
+  std::unique_ptr<LiveConfig> live(new LiveConfig(std::move(parts)));
+  TORPOR_ASSIGN_OR_RETURN(Config file, live->parts_.load());
+  live->at_start_ = file;  // for the path
+  TORPOR_ASSIGN_OR_RETURN(const ConfigOverlay overlay, ReadChanges(live->changes_path()));
+  TORPOR_ASSIGN_OR_RETURN(OverlaidConfig overlaid, WithOverlay(file, overlay));
+  TORPOR_RETURN_IF_ERROR(CheckConfig(overlaid.config, live->changes_path()));
+  TORPOR_RETURN_IF_ERROR(live->parts_.check(overlaid.config));
+  NoteSuperseded(overlaid.superseded, live->superseded_);
+  live->at_start_ = overlaid.config;
+  MutexLock lock(&live->mutex_);
+  live->file_ = std::move(file);
+  live->wanted_ = overlaid.config;
+  live->running_ = std::move(overlaid.config);
+  return live;
+}
+
+absl::StatusOr<LiveConfig::Lines> LiveConfig::Apply(const Config& file, const Config& wanted,
+                                                    bool is_trial) {
+  TORPOR_RETURN_IF_ERROR(parts_.check(wanted));
+  const Lines lines = Describe(Compare(running_, wanted));
+  const Config running = Applicable(running_, wanted);
+  if (is_trial) {
+    TORPOR_RETURN_IF_ERROR(parts_.apply(running, /*is_trial=*/true));
+    return lines;
+  }
+  // What may fail comes first: then the daemon and the kept changes are in step.
+  TORPOR_ASSIGN_OR_RETURN(KeptFile kept,
+                          KeptFile::Write(changes_path(), FormatOverlay(OverlayOf(file, wanted))));
+  TORPOR_RETURN_IF_ERROR(parts_.apply(running, /*is_trial=*/false));
+  running_ = running;
+  wanted_ = wanted;
+  file_ = file;
+  if (const absl::Status status = kept.Commit(); !status.ok()) {
+    return absl::UnavailableError(
+        fmt::format("applied, but lost with the next restart: {}", std::string(status.message())));
+  }
+  return lines;
+}
+
+absl::StatusOr<LiveConfig::Lines> LiveConfig::Reload() {
+  MutexLock lock(&mutex_);
+  TORPOR_ASSIGN_OR_RETURN(const Config file, parts_.load());
+  TORPOR_ASSIGN_OR_RETURN(OverlaidConfig overlaid, WithOverlay(file, OverlayOf(file_, wanted_)));
+  TORPOR_RETURN_IF_ERROR(CheckConfig(overlaid.config, changes_path()));
+  TORPOR_ASSIGN_OR_RETURN(Lines lines, Apply(file, overlaid.config, /*is_trial=*/false));
+  NoteSuperseded(overlaid.superseded, lines);
+  return lines;
+}
+
+absl::StatusOr<Config> LiveConfig::WantedBy(const ConfigRequest& request) {
+  using Kind = ConfigRequest::Kind;
+  const std::string& name = request.function;
+  if (request.kind == Kind::kApply) {
+    return ParseOver(request.text, request.file_name, wanted_, request.prune);
+  }
+  Config wanted = wanted_;
+  for (const auto& [key, text] : request.settings) {
+    if (key != "name") continue;
+    return absl::InvalidArgumentError(
+        "name: cannot be changed; add a function of that name and remove this one");
+  }
+  if (request.kind == Kind::kSet && name.find('/') != std::string::npos) {
+    TORPOR_RETURN_IF_ERROR(ChangeInstance(name, request.settings, wanted));
+    TORPOR_RETURN_IF_ERROR(CheckConfig(wanted, fmt::format("instance {}", name)));
+    return wanted;
+  }
+  const bool is_known = wanted.functions.contains(name);
+  if (request.kind == Kind::kAdd && is_known) {
+    return absl::AlreadyExistsError(
+        fmt::format("there is a function {}; change it with `torporctl function set`", name));
+  }
+  if (request.kind != Kind::kAdd && !is_known) {
+    return absl::NotFoundError(
+        fmt::format("there is no function {}; `torporctl functions` lists them", name));
+  }
+  if (request.kind == Kind::kRemove) {
+    wanted.functions.erase(name);
+  } else {
+    FunctionConfig& function = wanted.functions[name];
+    TORPOR_RETURN_IF_ERROR(SetFunction(function, std::vector<SettingText>{{"name", name}}));
+    TORPOR_RETURN_IF_ERROR(SetFunction(function, request.settings));
+  }
+  TORPOR_RETURN_IF_ERROR(CheckConfig(wanted, fmt::format("function {}", name)));
+  return wanted;
+}
+
+absl::StatusOr<LiveConfig::Lines> LiveConfig::Change(const ConfigRequest& request) {
+  MutexLock lock(&mutex_);
+  TORPOR_ASSIGN_OR_RETURN(const Config wanted, WantedBy(request));
+  const ConfigChange change = Compare(wanted_, wanted);
+  if (!change.fixed.empty()) {
+    return absl::FailedPreconditionError(fmt::format("{} cannot be changed while torpord runs: {}",
+                                                     change.fixed.front().key,
+                                                     change.fixed.front().reason));
+  }
+  const Config file = file_;
+  return Apply(file, wanted, request.is_trial);
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/unique_fd.h"
+#include "server/supervisor/child_process.h"
+#include "server/supervisor/process_record.h"
+
+namespace torpor::server {
+
+// Keeps the router's process alive: takes over the one that an earlier torpord has left, starts one
+// where there is none, and starts another when it has ended, at once the first time, then after
+// ever longer pauses. Thread-safe.
+class RouterKeeper {
+ public:
+  struct Options {
+    std::string record_path;  // where the process is written down for the next torpord
+    std::function<ProcessCommand()> command;
+    // A left process that has not connected by then is killed, and one that was started.
+    Duration adoption_patience{std::chrono::seconds(2)};
+    Duration start_patience{std::chrono::seconds(10)};
+    Duration first_pause{std::chrono::milliseconds(100)};
+    Duration longest_pause{std::chrono::seconds(5)};
+    // A process that ran for longer did not fail to start.
+    Duration healthy_after{std::chrono::seconds(10)};
+  };
+
+  explicit RouterKeeper(Options options);
+  ~RouterKeeper();  // Leave, unless Stop came first
+
+  // Whether `pid` is the kept process.
+  bool IsKept(pid_t pid);
+  // The kept process has connected, and is welcome.
+  void OnAttached(pid_t pid);
+  // Waits until the process has connected. Unavailable if several in a row have ended before, or
+  // after `patience`.
+  absl::Status WaitUntilAttached(Duration patience);
+
+  // Ends the process by SIGTERM, which lets it end its requests, or by force after `patience`.
+  // Idempotent.
+  void Stop(Duration patience);
+  // Leaves the process to the next torpord. Idempotent.
+  void Leave();
+
+ private:
+  // Ends of quick starts in a row after which the start counts as failed.
+  static constexpr int kMaxFailures = 3;
+
+  void Run();
+  void Wait();
+  void StartDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Adopt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Signal(int number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Duration PauseAfter(int failures) const;
+  void EndThread();
+
+  const Options options_;
+  const SteadyClock clock_;
+  const UniqueFd wake_;
+  Mutex mutex_;
+  absl::CondVar changed_;
+  ProcessIdentity process_ ABSL_GUARDED_BY(mutex_);  // pid 0: there is none
+  UniqueFd descriptor_ ABSL_GUARDED_BY(mutex_);      // of the process; readable when it has ended
+  std::unique_ptr<ChildProcess> child_ ABSL_GUARDED_BY(mutex_);  // nullptr: not started by us
+  bool is_attached_ ABSL_GUARDED_BY(mutex_) = false;
+  TimePoint started_ ABSL_GUARDED_BY(mutex_);
+  TimePoint next_start_ ABSL_GUARDED_BY(mutex_);
+  int failures_ ABSL_GUARDED_BY(mutex_) = 0;  // quick ends in a row
+  enum class Phase { kKeeping, kStopping, kLeft } phase_ ABSL_GUARDED_BY(mutex_) = Phase::kKeeping;
+  TimePoint kill_at_ ABSL_GUARDED_BY(mutex_) = TimePoint::max();
+  std::thread thread_;
+};
+
+}  // namespace torpor::server

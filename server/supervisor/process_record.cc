@@ -1,0 +1,66 @@
+#include "server/supervisor/process_record.h"
+
+extern "C" {
+#include <sys/pidfd.h>  // of glibc 2.36: has no linkage of its own
+}
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "base/status_macros.h"
+#include "base/write_file.h"
+
+namespace torpor::server {
+namespace {
+
+// Of the fields after the command's name, which are counted from 3 in proc(5).
+constexpr int kStartTimeField = 22;
+
+}  // namespace
+
+std::optional<ProcessIdentity> IdentityOf(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text;
+  if (!std::getline(file, text, '\0') && text.empty()) return std::nullopt;
+  // The command's name, in parentheses, may contain anything.
+  const std::size_t end_of_name = text.rfind(')');
+  if (end_of_name == std::string::npos) return std::nullopt;
+  std::istringstream fields(text.substr(end_of_name + 1));
+  std::string field;
+  for (int number = 3; number < kStartTimeField; ++number) {
+    fields >> field;
+    const bool is_zombie = number == 3 && field == "Z";
+    if (is_zombie) return std::nullopt;
+  }
+  ProcessIdentity identity{.pid = pid};
+  if (!(fields >> identity.start_ticks)) return std::nullopt;
+  return identity;
+}
+
+UniqueFd OpenProcess(const ProcessIdentity& process) {
+  UniqueFd descriptor(pidfd_open(process.pid, 0));
+  // Read after the descriptor was opened, the identity is the descriptor's.
+  if (!descriptor || IdentityOf(process.pid) != process) return UniqueFd();
+  return descriptor;
+}
+
+absl::Status WriteProcessRecord(const std::string& path, const ProcessIdentity& process) {
+  const std::string new_path = path + ".new";
+  TORPOR_RETURN_IF_ERROR(
+      WriteFile(new_path, fmt::format("{} {}\n", process.pid, process.start_ticks)));
+  if (rename(new_path.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, fmt::format("cannot replace {}", path));
+}
+
+std::optional<ProcessIdentity> ReadProcessRecord(const std::string& path) {
+  std::ifstream file(path);
+  ProcessIdentity process;
+  if (!(file >> process.pid >> process.start_ticks) || process.pid <= 0) return std::nullopt;
+  return process;
+}
+
+}  // namespace torpor::server

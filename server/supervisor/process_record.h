@@ -1,0 +1,34 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/unique_fd.h"
+
+namespace torpor::server {
+
+// A process, told apart from later ones that get the same process id.
+struct ProcessIdentity {
+  pid_t pid = 0;
+  std::uint64_t start_ticks = 0;  // since the machine's start, as in /proc/PID/stat
+
+  bool operator==(const ProcessIdentity&) const = default;
+};
+
+// Returns nullopt if no such process is there.
+std::optional<ProcessIdentity> IdentityOf(pid_t pid);
+
+// Returns a descriptor that becomes readable when the process ends; none if it has ended.
+UniqueFd OpenProcess(const ProcessIdentity& process);
+
+// Keeps the identity of a process that outlives its parent in a file, for the parent's successor.
+// Replaces the file in one step.
+absl::Status WriteProcessRecord(const std::string& path, const ProcessIdentity& process);
+// Returns nullopt if there is no record, or one that cannot be read.
+std::optional<ProcessIdentity> ReadProcessRecord(const std::string& path);
+
+}  // namespace torpor::server
