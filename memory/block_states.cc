@@ -95,7 +95,9 @@ MovedBytes BlockStates::ByOrigin(Extent extent) const {
   return bytes;
 }
 
-bool BlockStates::IsPending(std::size_t block) const { return Load(block).epoch > checkpoint_.number(); }
+bool BlockStates::IsPending(std::size_t block) const {
+  return Load(block).epoch > checkpoint_.number();
+}
 
 bool BlockStates::NeedsAnnex(std::size_t block) const {
   const Version latest = Load(block);

@@ -71,8 +71,9 @@ absl::StatusOr<std::unique_ptr<SessionFiles>> SessionFiles::Create(const Sizes& 
   const memory::BlockStatesLayout states =
       memory::LayoutOfBlockStates(sizes.image, wire::kImageBlockBytes);
   TORPOR_ASSIGN_OR_RETURN(memory->block_states_, CreateFile("torpor-blocks", states.total));
-  void* const record = mmap(nullptr, memory::kCheckpointPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                            memory->block_states_.fd.get(), static_cast<off_t>(states.checkpoint));
+  void* const record =
+      mmap(nullptr, memory::kCheckpointPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+           memory->block_states_.fd.get(), static_cast<off_t>(states.checkpoint));
   if (record == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot map a session's checkpoint");
   memory->checkpoint_ = static_cast<memory::CheckpointRecord*>(record);
   return memory;

@@ -34,8 +34,8 @@ constexpr std::size_t kCacheLineBytes = 64;
 // The least copy that pays the wait for the stores at its end.
 constexpr std::size_t kLeastStreamedBytes = 1024;
 
-// Copies to memory past the caches: the record is hardly ever read, and a line of the caches that is
-// only written would be fetched from memory first. `to` begins a cache line.
+// Copies to memory past the caches: the record is hardly ever read, and a line of the caches that
+// is only written would be fetched from memory first. `to` begins a cache line.
 void Stream(std::uint8_t* to, std::span<const std::uint8_t> from) {
 #ifdef __SSE2__
   const bool is_streamed = from.size() >= kLeastStreamedBytes;

@@ -32,8 +32,7 @@ Session::Session(const SessionEnvironment& environment, SessionIdentity identity
 std::unique_ptr<BatchRunner> Session::MakeRunner() {
   return std::make_unique<BatchRunner>(
       environment_.device, environment_.modules, environment_.libraries, environment_.output,
-      *memory_, lease_,
-      [this](std::uint64_t last_command) { return SaveInLease(last_command); });
+      *memory_, lease_, [this](std::uint64_t last_command) { return SaveInLease(last_command); });
 }
 
 absl::Status Session::CheckNoLease(const char* operation) const {
