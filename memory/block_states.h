@@ -88,7 +88,7 @@ class BlockStates {
 
   // Whether the block's host bytes are known to have this hash. Compares 61 of the 64 bits.
   bool IsInStep(std::size_t block, std::uint64_t hash) const;
-  // Notes that the block's host bytes have this hash now.
+  // Notes the hash of the block's host bytes.
   void SetInStep(std::size_t block, std::uint64_t hash);
 
   BlockOrigin origin(std::size_t block) const;

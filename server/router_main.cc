@@ -42,7 +42,7 @@ constexpr const char* kExitStatus =
 
 enum ExitStatus { kOrderly = 0, kFailure = 1, kUsage = 2, kUnwanted = 4 };
 
-// What ends the router's process for torpord's sake. Not one of the signals that people send.
+// Ends the router's process for torpord's sake. People send other signals.
 constexpr int kUnwantedSignal = SIGUSR1;
 
 // Lists the settings with values, default and meaning.

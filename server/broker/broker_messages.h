@@ -20,13 +20,13 @@ RequestGrant FromMessage(const v1::TorpordMessage::Grant& message);
 v1::TorpordMessage::Refusal ToMessage(std::uint64_t request_id, const absl::Status& refusal);
 absl::Status FromMessage(const v1::TorpordMessage::Refusal& message);
 
-// `lease` is the one that is given back.
+// `lease` is given back.
 v1::RouterMessage::AskAgain ToMessage(std::uint64_t request_id, LeaseId lease,
                                       const RequestBroker::Demand& demand);
 
 v1::RouterMessage::Release ToMessage(std::uint64_t request_id, LeaseId lease,
                                      scheduler::Ending ending);
-// kCancelled for an ending that this program does not know.
+// kCancelled for unknown endings.
 scheduler::Ending EndingOf(const v1::RouterMessage::Release& message);
 
 }  // namespace torpor::server

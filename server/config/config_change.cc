@@ -16,7 +16,7 @@ constexpr const char* kWhyNodeIsFixed = "a setting of the node, which a restart 
 constexpr const char* kWhyFunctionIsFixed =
     "its instances were made with it; remove the function and add it again, or restart torpord";
 
-// Keys of a function that its instances are made with.
+// Keys of a function that shape its instances.
 constexpr std::array<std::string_view, 3> kFixedOfFunction = {"gpus", "max_in_flight", "stateless"};
 
 bool IsFixedOfFunction(std::string_view key) {

@@ -23,7 +23,7 @@ struct ConfigChange {
 
     bool operator==(const Item&) const = default;
   };
-  // What has a name of its own: functions, or tenants.
+  // Named entries: functions, or tenants.
   struct Items {
     std::vector<std::string> added;
     std::vector<std::string> removed;

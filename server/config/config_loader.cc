@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kVersion = "v1";
 
-// Collects all mistakes, so that one run reports every mistake.
+// Collects all mistakes for one report.
 class Findings {
  public:
   void Add(const std::string& place, std::string_view what) {

@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 constexpr int kFormat = 1;
 constexpr const char* kInstancesKey = "instances";
 
-// The settings that are not at their defaults, as text.
+// All settings not at their defaults, as text.
 template <typename Target>
 Json SettingsJson(const Settings<Target>& settings, const Target& target) {
   Json json = Json::object();

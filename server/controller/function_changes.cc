@@ -103,7 +103,7 @@ void FunctionChanges::Change(RegisteredFunction& function, const FunctionConfig&
     if (std::exchange(instance->upstream, described.upstream) == described.upstream) continue;
     health_.OnSessionOpened(*instance);  // nothing is known against the new server
   }
-  // Last: requests that wait go to those that stay.
+  // Last: waiting requests go to the instances that stay.
   for (const InstanceId id : present) {
     FunctionInstance& instance = instances_.At(id);
     if (!instance.is_leaving && !wanted.contains(instance.full_name)) Remove(instance);
@@ -129,7 +129,7 @@ void FunctionChanges::Remove(FunctionInstance& instance) {
 
 void FunctionChanges::AdvanceSoon() {
   if (leaving_.empty() || std::exchange(is_posted_, true)) return;
-  // Nobody up the stack must hold an instance that goes.
+  // Nobody up the stack may hold a removed instance.
   loop_.Post([this] {
     is_posted_ = false;
     std::erase_if(leaving_, [this](InstanceId id) { return AdvanceRemoval(instances_.At(id)); });

@@ -72,7 +72,7 @@ const char* NameOf(GpuExecutor::State state) {
 bool NodeSnapshots::IsReplica(SessionId id, GpuIndex gpu) const {
   const SessionPtr session = sessions_.Find(id);
   if (!session || !session->image.HasReplicaOn(gpu)) return false;
-  // The last copy is none that could go without loss.
+  // The last copy cannot go without loss.
   return session->image.gpu() || session->image.replicas().size() > 1;
 }
 

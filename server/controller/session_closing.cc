@@ -22,7 +22,7 @@ void SessionClosing::Close(const SessionPtr& session, const std::string& reason)
   session->link->Close(reason);
   implicit_.Withdraw(*session);
   if (!session->memory.files) return Forget(session);
-  // Requests that wait, and those of the lease that ends, go to another instance.
+  // Waiting requests, and the ending lease's requests, go to another instance.
   health_.Check(instances_.Of(*session));
   if (takes_siblings_along) {
     for (const SessionPtr& sibling : sessions_.SiblingsOf(*session)) {

@@ -121,7 +121,7 @@ asio::awaitable<void> ProxiedRequest::Forward() {
               {"instance", lease_.grant()->instance},
               {"request_id", request_id_},
               {"failure", failure_.detail()}});
-    // What fails from here on is not this try.
+    // Later failures are not this try's.
     failure_.Clear();
     co_await transfer_.End();
     if (failure_) co_return;

@@ -153,7 +153,7 @@ void RouterKeeper::NoteEnd() {
   if (child_ != nullptr) child_->HasEnded(why);
   const TimePoint now = clock_.Now();
   failures_ = now - started_ >= options_.healthy_after ? 0 : failures_ + 1;
-  // One that served has its successor at once.
+  // The successor of a router that served starts at once.
   next_start_ = is_attached_ && failures_ <= 1 ? now : now + PauseAfter(failures_);
   if (phase_ == Phase::kKeeping) spdlog::warn("router {} has ended: {}", process_.pid, why);
   child_.reset();

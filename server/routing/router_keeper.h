@@ -25,7 +25,7 @@ class RouterKeeper {
   struct Options {
     std::string record_path;  // where the process is written down for the next torpord
     std::function<ProcessCommand()> command;
-    // A left process that has not connected by then is killed, and one that was started.
+    // A process that was left, or started, and has not connected by then is killed.
     Duration adoption_patience{std::chrono::seconds(2)};
     Duration start_patience{std::chrono::seconds(10)};
     Duration first_pause{std::chrono::milliseconds(100)};

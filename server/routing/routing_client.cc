@@ -28,7 +28,7 @@ constexpr Duration kFinishGrace = std::chrono::milliseconds(500);
 std::unique_ptr<v1::Routing::Stub> Dial(const std::string& socket_path) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
-  // The client paces its tries itself: no try is told what an earlier one has found.
+  // The client paces its tries itself: no try learns an earlier result.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   return v1::Routing::NewStub(grpc::CreateCustomChannel(
       "unix:" + socket_path, grpc::InsecureChannelCredentials(), arguments));

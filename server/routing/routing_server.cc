@@ -26,7 +26,7 @@ constexpr std::size_t kMaxInquiries = 1024;
 
 class RouterStream;
 
-// What the streams need of their server.
+// Parts of the server for its streams.
 class StreamListener {
  public:
   virtual ~StreamListener() = default;

@@ -33,7 +33,7 @@ class RoutingServer {
   // Serves on `path`, for the socket's owner. Errors as ServeOnUnixSocket's.
   static absl::StatusOr<std::unique_ptr<RoutingServer>> Start(const std::string& path, Parts parts);
 
-  // Ends the stream: a router that lives keeps its requests.
+  // Ends the stream: a living router keeps its requests.
   virtual ~RoutingServer() = default;
 
   // Tells the router which functions there are from now on.

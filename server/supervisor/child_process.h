@@ -34,7 +34,7 @@ class ChildProcess {
   // Becomes readable when the process ends.
   int descriptor() const { return pidfd_.get(); }
   void Kill() const;
-  // Lets the process live on; for one that outlives its parent.
+  // Lets the process live on, if started to outlive its parent.
   void Leave() { is_left_ = true; }
 
   // Whether the process has ended; `why` then describes the end for logs.

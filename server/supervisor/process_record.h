@@ -22,7 +22,7 @@ struct ProcessIdentity {
 // Returns nullopt if no such process is there.
 std::optional<ProcessIdentity> IdentityOf(pid_t pid);
 
-// Returns a descriptor that becomes readable when the process ends; none if it has ended.
+// Returns a descriptor, readable once the process ends; none if the process has ended.
 UniqueFd OpenProcess(const ProcessIdentity& process);
 
 // Keeps the identity of a process that outlives its parent in a file, for the parent's successor.

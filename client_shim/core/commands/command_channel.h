@@ -113,7 +113,7 @@ class CommandChannel {
   bool OnGrant(const wire::LeaseGrant& grant);
   void OnRevoke(const wire::LeaseRevoke& revoke);
   void OnLost(const wire::LeaseLost& lost);
-  // The daemon's message that no replay needs what came before.
+  // By the daemon's message no replay needs earlier commands.
   void OnSaved(const wire::MemorySaved& saved);
   // Fails every waiting call. The caller has set the session's sticky error.
   void OnDaemonLost();

@@ -171,7 +171,7 @@ void ReplayRecord::InspectGraph(const Command& command, std::uint64_t number) {
     names_host = names_host || NamesHostMemory(one.call_id);
     if (uses_arena_) LookForArena({one.call_id, one.fields}, number);
   }
-  // What a graph names counts at its launch.
+  // Memory named by a graph counts at the launch.
   names_host = names_host || !obstacle_.empty();
   obstacle_ = before;
   obstacle_at_ = before_at;

@@ -116,7 +116,7 @@ class ReplayRecord {
   static std::optional<std::uint64_t> HashOf(const Command& command,
                                              std::span<const std::uint8_t> result,
                                              std::span<const std::uint8_t> window);
-  // The bytes of the answer that come through the window, 0 if none, and their place there.
+  // Returns the bytes of the answer in the window, 0 if none, and their place.
   static std::uint64_t WindowBytes(const Command& command, std::uint64_t& offset);
 
  private:

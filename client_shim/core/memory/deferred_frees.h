@@ -22,7 +22,7 @@ class DeferredFrees {
   std::uint64_t bytes() const;
 
  private:
-  // Sizes that torpord rounds to the same are one size.
+  // Sizes count as equal if torpord rounds both to the same.
   static std::uint64_t ClassOf(std::uint64_t bytes);
 
   struct Freed {

@@ -44,7 +44,7 @@ class InstanceTable {
   // Returns null if no instance has the token. `token` must not be empty.
   FunctionInstance* FindByToken(const std::string& token);
 
-  // By name, without those that are removed.
+  // By name, without removed functions.
   const std::map<std::string, RegisteredFunction*>& functions() const { return by_name_; }
 
   // The id of any shard must be known.

@@ -193,7 +193,7 @@ void BatchRunner::RunDrain() {
 void BatchRunner::RunCheckpoint() {
   outcome_.is_sync = true;
   outcome_.result.clear();
-  // Work may wait for commands behind this one.
+  // Work may wait for later commands.
   const TimePoint deadline = SteadyClock().Now() + kCheckpointPatience;
   if (runtime_.streams().SynchronizeUntil(deadline) == CUDA_ERROR_TIMEOUT) {
     outcome_.status = cuda_api::CallFailed(cudaErrorNotReady, "work on the GPU goes on and on");
