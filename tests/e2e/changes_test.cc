@@ -144,8 +144,6 @@ TEST_F(Changes, UnderLoadTheyCostNoRequest) {
                           "rotated-new-" + std::to_string(i));
   }
   Reload(kApplied);
-  EXPECT_EQ(RunUnder("rotated-new-1"), 0);
-  EXPECT_EQ(RunUnder("secret-of-new-1"), 1);
 
   const std::string valid = ConfigFile();
   std::string changed = valid;
@@ -167,6 +165,8 @@ TEST_F(Changes, UnderLoadTheyCostNoRequest) {
   EXPECT_EQ(ValueOf(page, "torpor_requests_total", {"outcome=\"ok\""}), answered);
   EXPECT_EQ(ValueOf(page, "torpor_executors_lost_total", {}), 0);
   EXPECT_EQ(page.find("function=\"c\""), std::string::npos);
+  EXPECT_EQ(RunUnder("rotated-new-1"), 0);
+  EXPECT_EQ(RunUnder("secret-of-new-1"), 1);
 }
 
 TEST_F(Changes, AreThereAfterARestart) {

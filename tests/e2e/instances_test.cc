@@ -64,12 +64,14 @@ class Instances : public testing::Test {
     }
     return {};
   }
-  // Applies the node's configuration without its last instance.
+  // Applies the node's functions without their last instance.
   void RemoveY() {
     std::ostringstream text;
     text << std::ifstream(node_->folder().path() + "/config.yaml").rdbuf();
-    const std::string without = text.str().substr(0, text.str().find("      - name: y"));
-    node_->Torporctl({"apply", "-f", node_->folder().Write("without_y.yaml", without)});
+    const std::size_t begin = text.str().find("functions:");
+    const std::string only_x =
+        "version: v1\n" + text.str().substr(begin, text.str().find("      - name: y") - begin);
+    node_->Torporctl({"apply", "-f", node_->folder().Write("only_x.yaml", only_x)});
   }
   bool IsReady() const {
     return ReadPage(node_->http_address(), "/v2/models/a/ready").starts_with("HTTP/1.1 200");
