@@ -116,8 +116,10 @@ TEST_F(Instances, OneKilledAndStartedAgainUnderLoadCostsNoRequest) {
   std::atomic<bool> is_dead = false;
   std::atomic<int> answered = 0;
   std::atomic<int> answered_by_x = 0;
+  constexpr int kClients = 4;
   std::vector<std::thread> clients;
-  for (int i = 0; i < 4; ++i) {
+  clients.reserve(kClients);
+  for (int i = 0; i < kClients; ++i) {
     clients.emplace_back([&] {
       while (!is_over) {
         const bool was_dead = is_dead;
@@ -164,6 +166,7 @@ TEST_F(Instances, TwoServeTwiceTheLoadOfOne) {
   const auto serve = [&] {
     const TimePoint begin = SteadyClock().Now();
     std::vector<std::thread> clients;
+    clients.reserve(kClients);
     for (int i = 0; i < kClients; ++i) {
       clients.emplace_back([&] {
         for (int j = 0; j < kRequests; ++j) {
