@@ -15,7 +15,7 @@ namespace torpor::server {
 // said then. A change holds until the file says something else about the same function or tenant.
 struct ConfigOverlay {
   // Settings as text, by key; null for one that there is not.
-  struct Entry {
+  struct Entry {             // NOLINT(bugprone-exception-escape)
     nlohmann::json changed;  // null: removed
     nlohmann::json of_file;  // null: not in the file
   };

@@ -1,4 +1,5 @@
 // Functions that come, change and go under load, and what is left of that after a restart.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -63,7 +64,10 @@ class Changes : public testing::Test {
   // The exit status of a CUDA program under the token.
   std::optional<int> RunUnder(const std::string& token) const {
     const std::string file = node_->folder().Write("program.token", token);
-    return node_->RunProgram({"--token-file", file}, {std::string(PROGRAM_DIR) + "/vector_add"})
+    const std::string socket = node_->folder().path() + "/torpor.sock";
+    return node_
+        ->RunProgram({"--token-file", file, "--socket", socket},
+                     {std::string(PROGRAM_DIR) + "/vector_add"})
         ->Wait(std::chrono::seconds(60));
   }
   bool Has(const std::string& name) const {
@@ -123,7 +127,7 @@ TEST_F(Changes, UnderLoadTheyCostNoRequest) {
   for (int i = 0; i < 10; ++i) {
     const std::string name = "new-" + std::to_string(i);
     node_->folder().Write(name + ".token", "secret-of-" + name);
-    added += "  - {name: " + name + ", memory_limit: 64MiB, token_file: " + name + ".token}\n";
+    added += fmt::format("  - {{name: {0}, memory_limit: 64MiB, token_file: {0}.token}}\n", name);
   }
   const std::string file = node_->folder().Write("added.yaml", added);
   EXPECT_NE(node_->Torporctl({"apply", "-f", file, "--dry-run"}).find("function new-0: added"),
@@ -144,8 +148,6 @@ TEST_F(Changes, UnderLoadTheyCostNoRequest) {
                           "rotated-new-" + std::to_string(i));
   }
   Reload(kApplied);
-  EXPECT_EQ(RunUnder("rotated-new-1"), 0);
-  EXPECT_EQ(RunUnder("secret-of-new-1"), 1);
 
   const std::string valid = ConfigFile();
   std::string changed = valid;
@@ -167,6 +169,8 @@ TEST_F(Changes, UnderLoadTheyCostNoRequest) {
   EXPECT_EQ(ValueOf(page, "torpor_requests_total", {"outcome=\"ok\""}), answered);
   EXPECT_EQ(ValueOf(page, "torpor_executors_lost_total", {}), 0);
   EXPECT_EQ(page.find("function=\"c\""), std::string::npos);
+  EXPECT_EQ(RunUnder("rotated-new-1"), 0);
+  EXPECT_EQ(RunUnder("secret-of-new-1"), 1);
 }
 
 TEST_F(Changes, AreThereAfterARestart) {

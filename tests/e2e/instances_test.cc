@@ -64,12 +64,14 @@ class Instances : public testing::Test {
     }
     return {};
   }
-  // Applies the node's configuration without its last instance.
+  // Applies the node's functions without their last instance.
   void RemoveY() {
     std::ostringstream text;
     text << std::ifstream(node_->folder().path() + "/config.yaml").rdbuf();
-    const std::string without = text.str().substr(0, text.str().find("      - name: y"));
-    node_->Torporctl({"apply", "-f", node_->folder().Write("without_y.yaml", without)});
+    const std::size_t begin = text.str().find("functions:");
+    const std::string only_x =
+        "version: v1\n" + text.str().substr(begin, text.str().find("      - name: y") - begin);
+    node_->Torporctl({"apply", "-f", node_->folder().Write("only_x.yaml", only_x)});
   }
   bool IsReady() const {
     return ReadPage(node_->http_address(), "/v2/models/a/ready").starts_with("HTTP/1.1 200");
@@ -114,8 +116,10 @@ TEST_F(Instances, OneKilledAndStartedAgainUnderLoadCostsNoRequest) {
   std::atomic<bool> is_dead = false;
   std::atomic<int> answered = 0;
   std::atomic<int> answered_by_x = 0;
+  constexpr int kClients = 4;
   std::vector<std::thread> clients;
-  for (int i = 0; i < 4; ++i) {
+  clients.reserve(kClients);
+  for (int i = 0; i < kClients; ++i) {
     clients.emplace_back([&] {
       while (!is_over) {
         const bool was_dead = is_dead;
@@ -162,6 +166,7 @@ TEST_F(Instances, TwoServeTwiceTheLoadOfOne) {
   const auto serve = [&] {
     const TimePoint begin = SteadyClock().Now();
     std::vector<std::thread> clients;
+    clients.reserve(kClients);
     for (int i = 0; i < kClients; ++i) {
       clients.emplace_back([&] {
         for (int j = 0; j < kRequests; ++j) {
