@@ -480,7 +480,7 @@ TEST_F(CheckpointTest, ABlocksNewHomeHoldsNothingOfItsFormerUsers) {
 // An executor that is new to the session has never had the block.
 TEST_F(CheckpointTest, ABlockOutsideOfAllAllocationsKeepsItsHome) {
   states_->NoteChanged(5, memory::AnnexHome(0));
-  states_->Commit(11);
+  states_->checkpoint().Commit(11);
   Change(0, 8);
   ASSERT_TRUE(image_->WriteBack(stream_).ok());
   EXPECT_EQ(states_->home(0), memory::AnnexHome(1));
