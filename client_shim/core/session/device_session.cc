@@ -184,9 +184,11 @@ cudaError_t DeviceSession::AcquireWindow(std::uint64_t bytes, WindowPiece& piece
 // Memory that a replay may need goes last.
 cudaError_t DeviceSession::AskMalloc(std::uint64_t bytes, std::uint64_t& address) {
   if (deferred_.Take(bytes, address)) return cudaSuccess;
+  // Another thread's checkpoint may free them meanwhile.
+  const bool has_deferred = deferred_.bytes() > 0;
   const cudaError_t error = memory_.Malloc(bytes, address);
-  if (error != cudaErrorMemoryAllocation || deferred_.bytes() == 0) return error;
-  TORPOR_TRY(channel_->SaveMemory());
+  if (error != cudaErrorMemoryAllocation || !has_deferred) return error;
+  if (deferred_.bytes() > 0) TORPOR_TRY(channel_->SaveMemory());
   return memory_.Malloc(bytes, address);
 }
 

@@ -26,8 +26,14 @@ void DeviceAllocations::GetInfo(const ClientSession& session, const wire::MemGet
 
 void DeviceAllocations::Malloc(const SessionPtr& session, const wire::Malloc& call) {
   // In order: a second allocation must not use a chunk for which the first still waits.
-  session->memory.mallocs.Add(
-      [this, session, call](const StepQueue::Finish& finish) { MallocNow(session, call, finish); });
+  session->memory.mallocs.Add([this, session, call](const StepQueue::Finish& finish) {
+    if (session->memory.unfinished_frees == 0) return MallocNow(session, call, finish);
+    // Clients free memory without waiting for the answer, and may need the room.
+    session->steps.Add([this, session, call, finish](const StepQueue::Finish& finish_step) {
+      finish_step();
+      MallocNow(session, call, finish);
+    });
+  });
 }
 
 std::string DeviceAllocations::ReasonToRefuse(const ClientSession& session, Bytes bytes) const {
@@ -166,6 +172,7 @@ void DeviceAllocations::UndoMalloc(const Allocation& what, Bytes uncharged,
 }
 
 void DeviceAllocations::Free(const SessionPtr& session, const wire::Free& call) {
+  ++session->memory.unfinished_frees;
   session->steps.Add([this, session, call](const StepQueue::Finish& finish) {
     const Bytes offset = call.address - session->memory.device_base;
     const auto answer = [session, call, finish](bool is_known) {
@@ -173,6 +180,7 @@ void DeviceAllocations::Free(const SessionPtr& session, const wire::Free& call) 
           is_known ? "" : absl::StrCat("no allocation begins at 0x", absl::Hex(call.address));
       SendMemoryReply(*session, call.request_id, is_known ? kCudaSuccess : kCudaErrorInvalidValue,
                       why, 0);
+      --session->memory.unfinished_frees;
       finish();
     };
     using FreeTime = SharedBlocks::FreeTime;

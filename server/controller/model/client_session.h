@@ -48,6 +48,7 @@ struct SessionAllocations {
   std::optional<memory::RangeAllocator> host;  // of the primary session only
   std::map<Bytes, Bytes> host_blocks;          // mapped by executors: offset -> bytes
   StepQueue mallocs;                           // runs device allocations in order
+  int unfinished_frees = 0;                    // of device memory
   FreedChunks freed;
   Bytes unanswered_growth = 0;  // bytes of chunks awaiting the scheduler's answer
 };

@@ -375,7 +375,8 @@ TEST_F(ExecutorProcess, CopiesGoThroughWindowArenaAndReply) {
   to_reply.bytes = 64;
   to_reply.window_offset = wire::kReplyInline;
   BatchBuilder batch;
-  batch.Add(from_window).Add(from_arena).Add(from_command).Add(to_arena).Add(to_reply);
+  // Pinned memory first: uploads behind other work are the write-back's.
+  batch.Add(from_arena).Add(from_window).Add(from_command).Add(to_arena).Add(to_reply);
   auto reply = client.Call(batch, 1);
   ASSERT_TRUE(reply.has_value());
   EXPECT_EQ(reply->async_error, 0) << reply->message;

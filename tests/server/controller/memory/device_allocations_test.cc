@@ -109,6 +109,17 @@ TEST_F(DeviceAllocationsTest, FreesOnTheGpuAndLeavesPagesForLater) {
   EXPECT_EQ(events_.Of<scheduler::ImageShrunk>().at(0).bytes, kChunk);
 }
 
+TEST_F(DeviceAllocationsTest, AnAllocationHasTheRoomOfEarlierFrees) {
+  const std::uint64_t address = Malloc();
+  Land(session_, 0);
+  allocations_.Free(session_, {2, address});
+  allocations_.Malloc(session_, {3, 48 * kMiB});
+  EXPECT_FALSE(Reply()) << "the memory is freed first";
+  Answer(0);
+  EXPECT_EQ(Reply()->error, kCudaSuccess);
+  EXPECT_EQ(events_.Of<scheduler::GrowthWanted>().back().bytes, 48 * kMiB);
+}
+
 TEST_F(DeviceAllocationsTest, KnowsNoOtherAddresses) {
   allocations_.Free(session_, {1, 12345});
   EXPECT_EQ(Reply()->error, kCudaErrorInvalidValue);
