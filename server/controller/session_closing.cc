@@ -105,7 +105,7 @@ void SessionClosing::Forget(const SessionPtr& session) {
   const InstanceId shard = instances_.ShardOf(*session);
   instances_.Of(*session).sessions.erase(session->id);
   const Bytes charged =
-      session->memory.device->occupied_bytes() - session->memory.unanswered_growth;
+      session->memory.device->occupied_bytes() - session->memory.growth.chunk_bytes;
   events_.Feed(scheduler::ImageShrunk{shard, charged});
   storage_.Remove(*session);
 }

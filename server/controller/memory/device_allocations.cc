@@ -66,10 +66,10 @@ void DeviceAllocations::MallocNow(const SessionPtr& session, const wire::Malloc&
 }
 
 void DeviceAllocations::AskToGrow(const Allocation& what, Bytes chunks) {
-  what.session->memory.unanswered_growth = chunks;
+  what.session->memory.growth = {what.block, chunks};
   const scheduler::GrowthId growth{next_growth_++};
   growths_[growth] = [this, what, chunks](bool is_allowed) {
-    what.session->memory.unanswered_growth = 0;
+    what.session->memory.growth = {};
     if (!sessions_.Find(what.session->id)) {
       // The session was forgotten with its memory while the growth waited.
       if (is_allowed) {
@@ -212,7 +212,8 @@ void DeviceAllocations::Shrink(const SessionPtr& session, memory::Block block,
   v1::DaemonMessage message;
   message.mutable_shrink()->set_session_id(session->id.value);
   SetExtent(*message.mutable_shrink()->mutable_extent(), block);
-  SetLive(*message.mutable_shrink()->mutable_live(), *session->memory.device);
+  SetLive(*message.mutable_shrink()->mutable_live(), *session->memory.device,
+          session->memory.growth.block);
   // The operation on the image's GPU waits for all copies from replicas.
   const auto shrink_replicas = [this, session, message, then] {
     ShrinkOn(session->image.replicas(), message, then);

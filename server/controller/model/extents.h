@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -18,10 +19,24 @@ inline void SetExtent(v1::Extent& extent, memory::Block block) {
 // Above this number, the pieces of an image are sent joined, or as whole chunks.
 inline constexpr std::size_t kMaxPiecesSent = 4096;
 
-// Writes the live parts of an image into a message for executors.
+// Returns the parts of `pieces` outside of `hole`.
+inline std::vector<memory::Block> Outside(const std::vector<memory::Block>& pieces,
+                                          memory::Block hole) {
+  std::vector<memory::Block> parts;
+  for (const memory::Block piece : pieces) {
+    const Bytes before = std::clamp(hole.offset, piece.offset, piece.end());
+    const Bytes behind = std::clamp(hole.end(), before, piece.end());
+    if (before > piece.offset) parts.push_back({piece.offset, before - piece.offset});
+    if (behind < piece.end()) parts.push_back({behind, piece.end() - behind});
+  }
+  return parts;
+}
+
+// Writes the live parts of an image into a message for executors, without `growth`, a piece that no
+// GPU has room for yet.
 inline void SetLive(google::protobuf::RepeatedPtrField<v1::Extent>& live,
-                    const memory::RangeAllocator& allocator) {
-  for (const memory::Block block : allocator.LiveBlocks(kMaxPiecesSent)) {
+                    const memory::RangeAllocator& allocator, memory::Block growth) {
+  for (const memory::Block block : Outside(allocator.LiveBlocks(kMaxPiecesSent), growth)) {
     SetExtent(*live.Add(), block);
   }
 }
@@ -30,11 +45,15 @@ inline void SetLive(google::protobuf::RepeatedPtrField<v1::Extent>& live,
 inline bool IsSentJoined(const memory::RangeAllocator& allocator) {
   return allocator.live_count() > kMaxPiecesSent;
 }
+
+// As SetLive, in the order of transfer.
 inline void SetPlan(google::protobuf::RepeatedPtrField<v1::Allocation>& live,
-                    const memory::RangeAllocator& allocator, const memory::SwapHistory& history) {
+                    const memory::RangeAllocator& allocator, memory::Block growth,
+                    const memory::SwapHistory& history) {
+  const std::vector<memory::Block> blocks =
+      IsSentJoined(allocator) ? allocator.LiveBlocks(kMaxPiecesSent) : allocator.Blocks();
   std::vector<memory::Extent> pieces;
-  for (const memory::Block block :
-       IsSentJoined(allocator) ? allocator.LiveBlocks(kMaxPiecesSent) : allocator.Blocks()) {
+  for (const memory::Block block : Outside(blocks, growth)) {
     pieces.push_back({block.offset, block.offset + block.bytes});
   }
   for (const memory::SwapAllocation& planned : history.Plan(pieces)) {

@@ -4,11 +4,11 @@
 
 namespace torpor::server {
 
-void SwapLearning::Plan(const memory::RangeAllocator& allocations,
+void SwapLearning::Plan(const memory::RangeAllocator& allocations, memory::Block growth,
                         google::protobuf::RepeatedPtrField<v1::Allocation>& plan) {
   is_plan_joined_ = IsSentJoined(allocations);
   if (is_plan_joined_) history_.OnUnseenChanges();
-  SetPlan(plan, allocations, history_);
+  SetPlan(plan, allocations, growth, history_);
 }
 
 bool SwapLearning::BeginLease() {

@@ -10,8 +10,9 @@ namespace torpor::server {
 // thread-safe.
 class SwapLearning {
  public:
-  // Writes the plan of a swap-in that begins now: the live allocations in order of transfer.
-  void Plan(const memory::RangeAllocator& allocations,
+  // Writes the plan of a swap-in that begins now: the live allocations in order of transfer,
+  // without `growth`, for which no GPU has room yet.
+  void Plan(const memory::RangeAllocator& allocations, memory::Block growth,
             google::protobuf::RepeatedPtrField<v1::Allocation>& plan);
 
   // A lease begins. Returns whether the executor must report the order of first touch at the end.

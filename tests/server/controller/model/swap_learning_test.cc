@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
+
+#include "server/controller/model/extents.h"
 
 namespace torpor::server {
 namespace {
@@ -11,7 +14,7 @@ class SwapLearningTest : public testing::Test {
  protected:
   std::vector<Bytes> Planned() {
     google::protobuf::RepeatedPtrField<v1::Allocation> plan;
-    learning_.Plan(allocations_, plan);
+    learning_.Plan(allocations_, growth_, plan);
     std::vector<Bytes> offsets;
     for (const v1::Allocation& allocation : plan) offsets.push_back(allocation.offset());
     return offsets;
@@ -26,6 +29,7 @@ class SwapLearningTest : public testing::Test {
   memory::RangeAllocator allocations_{64 * kMiB, 2 * kMiB};
   Bytes first_ = allocations_.Allocate(2 * kMiB)->offset;
   Bytes second_ = allocations_.Allocate(2 * kMiB)->offset;
+  memory::Block growth_;  // awaits the scheduler's answer
   SwapLearning learning_;
 };
 
@@ -33,6 +37,21 @@ TEST_F(SwapLearningTest, PlansInTheOrderOfTouch) {
   EXPECT_EQ(Planned(), (std::vector{first_, second_}));
   RunLease({second_, first_});
   EXPECT_EQ(Planned(), (std::vector{second_, first_}));
+}
+
+TEST_F(SwapLearningTest, LeavesOutMemoryThatNoGpuHasRoomFor) {
+  growth_ = *allocations_.Allocate(2 * kMiB);
+  EXPECT_EQ(Planned(), (std::vector{first_, second_}));
+  growth_ = {};
+  EXPECT_EQ(Planned().size(), 3u);
+}
+
+TEST_F(SwapLearningTest, LeavesSuchMemoryOutOfJoinedPiecesToo) {
+  for (std::size_t i = 0; i < kMaxPiecesSent; ++i) allocations_.Allocate(512);
+  growth_ = {second_, 2 * kMiB};
+  const std::vector<Bytes> planned = Planned();
+  EXPECT_EQ(planned.at(0), first_);
+  EXPECT_EQ(std::ranges::count(planned, second_), 0);
 }
 
 TEST_F(SwapLearningTest, AsksForTheOrderUntilLeasesAgree) {
@@ -49,7 +68,7 @@ TEST_F(SwapLearningTest, LooksAtAllUntilTheHoldersOfAddressesAreKnown) {
   learning_.OnSwapOut(learned);
   EXPECT_FALSE(learning_.should_search_whole_image());
   google::protobuf::RepeatedPtrField<v1::Allocation> plan;
-  learning_.Plan(allocations_, plan);
+  learning_.Plan(allocations_, growth_, plan);
   EXPECT_FALSE(plan.at(0).holds_addresses());
   EXPECT_TRUE(plan.at(1).holds_addresses());
   learning_.OnUnseenChanges();
