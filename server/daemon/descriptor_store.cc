@@ -31,12 +31,6 @@ std::optional<std::size_t> NumberIn(const char* variable) {
   return number;
 }
 
-bool IsName(std::string_view name) {
-  return !name.empty() && name.size() <= kLongestName &&
-         std::all_of(name.begin(), name.end(),
-                     [](char c) { return c >= ' ' && c <= '~' && c != ':'; });
-}
-
 std::vector<std::string> NamesOfKept() {
   const char* const variable = std::getenv("LISTEN_FDNAMES");
   std::string_view rest(variable == nullptr ? "" : variable);
@@ -51,6 +45,12 @@ std::vector<std::string> NamesOfKept() {
 
 }  // namespace
 
+bool IsDescriptorName(std::string_view name) {
+  return !name.empty() && name.size() <= kLongestName &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return c >= ' ' && c <= '~' && c != ':'; });
+}
+
 DescriptorStore::DescriptorStore(const std::map<std::string, UniqueFd>& kept)
     : capacity_(std::getenv("NOTIFY_SOCKET") == nullptr ? 0 : NumberIn("FDSTORE").value_or(0)) {
   for (const auto& [name, descriptor] : kept) names_.insert(name);
@@ -62,7 +62,7 @@ absl::Status DescriptorStore::Keep(const std::string& name, int descriptor) {
         "no service manager keeps descriptors: NOTIFY_SOCKET or FDSTORE is not set; start torpord "
         "by torpor-init, or by a systemd unit with FileDescriptorStoreMax=");
   }
-  if (!IsName(name)) {
+  if (!IsDescriptorName(name)) {
     return absl::InvalidArgumentError(fmt::format("\"{}\" is no name for a descriptor", name));
   }
   if (names_.contains(name)) {

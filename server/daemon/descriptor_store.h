@@ -4,11 +4,16 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "base/unique_fd.h"
 
 namespace torpor::server {
+
+// Whether service managers take `name` for a descriptor: 1 to 255 printable ASCII characters
+// without a colon.
+bool IsDescriptorName(std::string_view name);
 
 // Descriptors, of memory files as a rule, that outlive this process: its service manager, systemd
 // or torpor-init, keeps them by the protocol of sd_notify(3) and gives them to the next process.
@@ -24,8 +29,8 @@ class DescriptorStore {
 
   // Has the manager keep what `descriptor` refers to; the caller's stays open and may be closed.
   // FailedPrecondition without a manager that keeps descriptors, InvalidArgument for a name that is
-  // not 1 to 255 printable ASCII characters without a colon, AlreadyExists for a name in use,
-  // ResourceExhausted beyond what the manager keeps, Unavailable if the manager does not listen.
+  // none, AlreadyExists for a name in use, ResourceExhausted beyond what the manager keeps,
+  // Unavailable if the manager does not listen.
   absl::Status Keep(const std::string& name, int descriptor);
 
   // Has the manager close its descriptor. Does nothing if none has the name. If the manager does

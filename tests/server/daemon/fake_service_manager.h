@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -37,6 +38,13 @@ class FakeServiceManager {
   FakeServiceManager(const FakeServiceManager&) = delete;
   FakeServiceManager& operator=(const FakeServiceManager&) = delete;
   ~FakeServiceManager() { unsetenv("NOTIFY_SOCKET"); }
+
+  // The next message; waits for a minute at most.
+  Message Await() const {
+    pollfd readable = {socket_.get(), POLLIN, 0};
+    poll(&readable, 1, 60'000);
+    return Receive();
+  }
 
   // The next message that has come.
   Message Receive() const {
