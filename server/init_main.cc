@@ -6,10 +6,12 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "server/daemon/service_manager.h"
 #include "server/init/init.h"
+#include "server/log/structured_log.h"
 #include "server/settings/log_settings.h"
 #include "server/version/version.h"
 
@@ -19,8 +21,8 @@ namespace {
 constexpr const char* kDescription =
     "torpor-init runs torpord where there is no systemd, in a container for example, and starts it "
     "again when it dies.\n\n"
-    "It keeps the memory files of torpord's sessions meanwhile, so that the next torpord goes on "
-    "with the sessions, and it is the parent of all processes that outlive their own: of the "
+    "Meanwhile it keeps open what torpord has given it to keep, memory files as a rule, and gives "
+    "them to the next torpord. It is the parent of all processes that outlive their own: of the "
     "router, and of orphans, which it reaps. It can be process 1 and need not be.\n\n"
     "  torpor-init [OPTIONS] -- torpord --config-file /etc/torpor/config.yaml\n";
 
@@ -84,9 +86,10 @@ std::variant<CommandLine, int> ParseCommandLine(int argc, char** argv) {
   app.add_option("program", line.init.program, "The program, found by PATH, and its arguments")
       ->type_name("PROGRAM [ARGUMENTS]")
       ->required();
-  app.add_option("--store-max", line.init.store_max,
-                 "Descriptors kept at most; torpord needs four a session. The limit of open files "
-                 "must be twice as high")
+  app.add_option(
+         "--store-max", line.init.store_max,
+         "Descriptors kept at most; a session has four memory files. The limit of open files "
+         "must be twice as high")
       ->type_name("COUNT")
       ->capture_default_str();
   app.add_option("--watchdog", watchdog,

@@ -1,4 +1,4 @@
-#include "server/init/init.h"
+// torpor-init itself, as a process, with programs of its own.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -94,6 +95,7 @@ class InitProcess {
     dup2(input, STDIN_FILENO);
     dup2(output, STDOUT_FILENO);
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     execv(arguments[0], arguments.data());
@@ -142,8 +144,8 @@ TEST(InitTest, ManyFilesKeepTheirNames) {
   std::string expected = "started with 103:";
   for (int i = 100; i < 100 + kFiles; ++i) {
     const std::string number = std::to_string(i);
-    EXPECT_EQ(init.Ask("keep file-" + number + " " + number), "kept");
-    expected += " file-" + number + "=" + number;
+    EXPECT_EQ(init.Ask("keep file-" + number), "kept");
+    expected.append(" file-").append(number).append("=");
   }
   EXPECT_EQ(init.Ask("die"), expected);
 }
