@@ -18,6 +18,10 @@ using Descriptors = std::map<std::string, UniqueFd>;
 
 constexpr int kFirstKept = STDERR_FILENO + 1;
 
+// Ours, if there are any, are of our own manager.
+constexpr std::array kManagersVariables = {"LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID",
+                                           "WATCHDOG_USEC", "WATCHDOG_PID"};
+
 // All in the new process, whose parent had one thread: nothing is locked.
 class NewProcess {
  public:
@@ -26,6 +30,7 @@ class NewProcess {
 
   [[noreturn]] void Become(const Program& program, const Descriptors& kept) {
     DieWithParent();
+    for (const char* const name : kManagersVariables) unsetenv(name);
     for (const auto& [name, value] : program.environment) setenv(name.c_str(), value.c_str(), 1);
     if (program.environment.contains("WATCHDOG_USEC")) SetToOwnId("WATCHDOG_PID");
     if (!PlaceDescriptors(kept)) Fail();

@@ -20,9 +20,10 @@ struct Program {
 };
 
 // Starts the program, which gets standard input, output and error of this process, and `kept` by
-// LISTEN_FDS, LISTEN_FDNAMES and LISTEN_PID, but no other descriptor. Gets SIGTERM when this
-// process dies. Fails with NotFound if there is no such program. Call from a process with one
-// thread.
+// LISTEN_FDS, LISTEN_FDNAMES and LISTEN_PID, but no other descriptor. With a WATCHDOG_USEC goes a
+// WATCHDOG_PID; none of these variables is inherited from this process. The program gets SIGTERM
+// when this process dies. Fails with NotFound if there is no such program. Call from a process with
+// one thread.
 absl::StatusOr<pid_t> StartProgram(const Program& program,
                                    const std::map<std::string, UniqueFd>& kept);
 

@@ -256,7 +256,9 @@ TEST(InitTest, ASilentProgramIsKilled) {
 }
 
 TEST(InitTest, WithoutAWatchdogNoneIsTold) {
-  const InitProcess init;
+  setenv("WATCHDOG_USEC", "200000", 1);
+  const InitProcess init({"--watchdog", "0"});
+  unsetenv("WATCHDOG_USEC");
   init.Answer();
   EXPECT_EQ(init.Ask("variable WATCHDOG_USEC"), "none");
 }
