@@ -23,7 +23,11 @@ Supervisor::Supervisor(Options options, ProcessListener& listener)
       listener_(listener),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       next_epoch_(FirstEpoch()) {
-  for (const GpuIndex gpu : options_.gpus) slots_[gpu].next_start = clock_.Now();
+  for (const GpuIndex gpu : options_.gpus) {
+    Slot& slot = slots_[gpu];
+    slot.next_start = clock_.Now();
+    slot.pauses = RestartPauses(options_.pauses);
+  }
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -95,7 +99,7 @@ void Supervisor::Wait() {
   for (const auto& [gpu, slot] : slots_) {
     if (slot.process) slot.process->Kill();
   }
-  kill_at_ = clock_.Now() + options_.longest_pause;  // a kill takes time, but nothing survives it
+  kill_at_ = clock_.Now() + options_.pauses.longest;  // a kill takes time, but nothing survives it
 }
 
 void Supervisor::StartDue() {
@@ -124,7 +128,7 @@ void Supervisor::Start(GpuIndex gpu) {
     return;
   }
   spdlog::error("GPU {}: no executor: {}", gpu.value, process.status().ToString());
-  slot.next_start = slot.started + PauseAfter(++slot.failures);
+  slot.next_start = slot.started + slot.pauses.Next({});
 }
 
 void Supervisor::ReapEnded() {
@@ -135,9 +139,7 @@ void Supervisor::ReapEnded() {
       std::string why;
       if (!slot.process || !slot.process->HasEnded(why)) continue;
       const TimePoint now = clock_.Now();
-      const bool was_healthy = now - slot.started >= options_.healthy_after;
-      slot.failures = was_healthy ? 0 : slot.failures + 1;
-      slot.next_start = now + PauseAfter(slot.failures);
+      slot.next_start = now + slot.pauses.Next(now - slot.started);
       if (!is_stopping_) {
         spdlog::warn("GPU {}: executor {} ended: {}", gpu.value, slot.process->pid(), why);
       }
@@ -146,13 +148,6 @@ void Supervisor::ReapEnded() {
     }
   }
   for (const auto& [gpu, epoch] : ended) listener_.OnExecutorExited(gpu, epoch);
-}
-
-Duration Supervisor::PauseAfter(int failures) const {
-  if (failures <= 1) return {};
-  Duration pause = options_.first_pause;
-  for (int i = 2; i < failures && pause < options_.longest_pause; ++i) pause *= 2;
-  return std::min(pause, options_.longest_pause);
 }
 
 }  // namespace torpor::server

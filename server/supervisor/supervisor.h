@@ -19,6 +19,7 @@
 #include "base/unique_fd.h"
 #include "server/supervisor/child_process.h"
 #include "server/supervisor/executor_killer.h"
+#include "server/supervisor/restart_pauses.h"
 
 namespace torpor::server {
 
@@ -39,10 +40,7 @@ class Supervisor final : public ExecutorKiller {
   struct Options {
     std::vector<GpuIndex> gpus;
     std::function<ProcessCommand(GpuIndex gpu, std::uint64_t epoch)> command;
-    Duration first_pause{std::chrono::milliseconds(100)};
-    Duration longest_pause{std::chrono::seconds(5)};
-    // A process that ran for longer did not fail to start.
-    Duration healthy_after{std::chrono::seconds(10)};
+    RestartPauses::Options pauses;
   };
 
   // `listener` must outlive the supervisor.
@@ -64,7 +62,7 @@ class Supervisor final : public ExecutorKiller {
     std::uint64_t epoch = 0;
     TimePoint started;
     TimePoint next_start;
-    int failures = 0;  // quick ends in a row
+    RestartPauses pauses;
   };
 
   void Run();
@@ -73,7 +71,6 @@ class Supervisor final : public ExecutorKiller {
   void StartDue();
   void Start(GpuIndex gpu);
   void ReapEnded();
-  Duration PauseAfter(int failures) const;
   bool IsDone();
 
   const Options options_;

@@ -19,7 +19,7 @@ system='linux-vdso|ld-linux|libc\.|libm\.|libdl\.|libpthread\.|librt\.|libresolv
 rm -rf "$root"
 mkdir -p "$root"/{bin/examples,lib/torpor/{client,bundled},e2e,bench}
 
-cp "$build"/bin/{torpord,torpor-router,torpor-executor,torporctl,torpor-loadgen,torpor-probe} "$root/bin/"
+cp "$build"/bin/{torpord,torpor-init,torpor-router,torpor-executor,torporctl,torpor-loadgen,torpor-probe} "$root/bin/"
 cp "$build"/bench/{handle_benchmark,link_benchmark} "$root/bench/"
 programs=("$root"/bin/torpor* "$root"/bench/*)
 strip "${programs[@]}"

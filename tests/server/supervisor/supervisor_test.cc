@@ -46,7 +46,7 @@ Supervisor::Options ShellOptions(const std::string& script) {
   options.command = [script](GpuIndex, std::uint64_t) {
     return ProcessCommand{"/bin/sh", {"-c", script}, {}};
   };
-  options.first_pause = std::chrono::milliseconds(1);
+  options.pauses.first = std::chrono::milliseconds(1);
   return options;
 }
 
