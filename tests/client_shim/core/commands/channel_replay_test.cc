@@ -222,6 +222,7 @@ TEST_F(ChannelReplayTest, BeginsAtTheCheckpointWithItsObjects) {
   EXPECT_EQ(Synchronize(), cudaSuccess);
   const auto commands = executors_[1]->Await(kSync, 2);
   std::vector<std::uint32_t> calls;
+  calls.reserve(commands.size());
   for (const ReceivedCommand& command : commands) calls.push_back(command.call_id);
   EXPECT_EQ(calls, (std::vector<std::uint32_t>{kAttach, wire::StreamCreate::kCallId,
                                                wire::StreamDestroy::kCallId,
