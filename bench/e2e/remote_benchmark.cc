@@ -309,7 +309,7 @@ int RunUnderPrivateNode(char** arguments) {
   node.Start();
   const std::string folder = node.folder().path();
   setenv("TORPOR_SOCKET", (folder + "/torpor.sock").c_str(), 1);
-  setenv("TORPOR_TOKEN_FILE", (folder + "/bench.token").c_str(), 1);
+  setenv("TORPOR_TOKEN_FILE", (folder + "/0.token").c_str(), 1);
   pid_t child = -1;
   int status = 1;
   if (posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, arguments, environ) != 0) return 1;
