@@ -3,8 +3,6 @@
 namespace torpor::server {
 namespace {
 
-using scheduler::Ending;
-
 // On two GPUs; function a has instances x and y.
 class ControllerInstances : public ControllerHarness {
  protected:
