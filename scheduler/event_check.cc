@@ -64,7 +64,7 @@ class Objection {
   }
   std::string operator()(const HealthChanged& event) const { return OfInstance(event.instance); }
   std::string operator()(const InstanceRemoved& event) const {
-    const std::string unknown = OfInstance(event.instance);
+    std::string unknown = OfInstance(event.instance);
     if (!unknown.empty()) return unknown;
     return scheduler_.MayRemove(event.instance) ? "" : "the instance is in use";
   }
