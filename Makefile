@@ -89,7 +89,7 @@ bench: build-all
 	@tools/dev/run_benchmarks.sh build $(BENCHMARKS)
 
 bundle: setup
-	@$(call BUILD,release,all tests/e2e/programs/all ptx_conformance handle_benchmark link_benchmark)
+	@$(call BUILD,release,all tests/e2e/programs/all cuda_layers_server ptx_conformance handle_benchmark link_benchmark)
 	@tools/bundle/bundle.sh build bundle
 
 # Libraries of the system that no sanitizer knows keep memory at exit.

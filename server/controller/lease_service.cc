@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -232,6 +233,9 @@ void LeaseService::Acknowledge(const SessionPtr& session, const wire::LeaseAck& 
   InstanceLease* const lease = LeaseOf(*session, LeaseId{ack.lease_id});
   if (!lease || lease->participants.at(session->id) != ParticipantState::kOffered) return;
   lease->participants[session->id] = ParticipantState::kAcked;
+  const std::chrono::duration<double, std::micro> since = loop_.Now() - lease->since;
+  spdlog::debug("lease {}: session {} has taken it after {:.0f} us", lease->id.value,
+                session->id.value, since.count());
   handlers_.taken(instances_.Of(*session));
 }
 

@@ -17,7 +17,7 @@ limit_mb=50  # it travels beside other things
 system='linux-vdso|ld-linux|libc\.|libm\.|libdl\.|libpthread\.|librt\.|libresolv\.|libstdc\+\+\.|libgcc_s\.'
 
 rm -rf "$root"
-mkdir -p "$root"/{bin/examples,lib/torpor/{client,bundled},e2e,bench}
+mkdir -p "$root"/{bin/examples,lib/torpor/{client,bundled},e2e,driven,bench}
 
 cp "$build"/bin/{torpord,torpor-init,torpor-router,torpor-executor,torporctl,torpor-loadgen,torpor-probe} "$root/bin/"
 cp "$build"/bench/{handle_benchmark,link_benchmark} "$root/bench/"
@@ -25,6 +25,7 @@ programs=("$root"/bin/torpor* "$root"/bench/*)
 strip "${programs[@]}"
 cp "$build"/bin/examples/* "$root/bin/examples/"
 cp "$build"/tests/e2e_programs/* "$root/e2e/"
+cp "$build"/tests/e2e_driven/layers_server "$root/driven/"
 cp -L "$build"/lib/torpor/client/*.so* "$root/lib/torpor/client/"
 strip --strip-unneeded "$root"/lib/torpor/client/*.so*
 cp -r "$build"/lib/torpor/topologies "$root/lib/torpor/"

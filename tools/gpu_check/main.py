@@ -6,7 +6,7 @@ LD_LIBRARY_PATH, the loader's cache, CUDA toolkits, driver folders and the nvidi
 Python environments. Root is not needed; python3 is.
 
 Three calls of ten minutes: --steps machine,probe,executor,programs; then --steps
-swap,benchmarks,pytorch; then --steps conformance. OUTPUT (or --output) names a folder for the
+swap,arrival,benchmarks,pytorch; then --steps conformance. OUTPUT (or --output) names a folder for the
 results, which the calls share.
 
 Exit status: 0, nothing differs from what programs do natively, or there is no NVIDIA GPU; 1,
@@ -22,6 +22,7 @@ import sys
 import time
 
 import results as records
+import step_arrival
 import step_benchmarks
 import step_conformance
 import step_executor
@@ -38,7 +39,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 # In the order in which a machine is to be got to know.
 STEPS = {"machine": step_machine.run, "probe": step_probe.run, "executor": step_executor.run,
          "programs": step_programs.run, "swap": step_swap.run,
-         "benchmarks": step_benchmarks.run, "pytorch": step_pytorch.run,
+         "arrival": step_arrival.run, "benchmarks": step_benchmarks.run, "pytorch": step_pytorch.run,
          "faults": step_faults.run, "conformance": step_conformance.run}
 REHEARSAL_ONLY = ("faults",)
 # The conformance programs run on the emulator in other tests, too.

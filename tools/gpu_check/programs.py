@@ -37,5 +37,14 @@ class Comparison:
             self.results.fail(f"{name} {verdict}; natively: {native.tail()}; "
                               f"through Torpor: {remoted.tail()}")
         elif verdict != SAME:
-            self.results.note(f"{name} {verdict}: {native.tail()}")
+            self._note_all(name, verdict, program, patience)
         return kind != "differs"
+
+    def _note_all(self, name, verdict, program, patience):
+        """Each check that fails natively is something that the emulated driver does otherwise."""
+        ended = self.setting.run(self.setting.native([program]), patience,
+                                 self.setting.environment(CHECK_GOES_ON="1"))
+        failed = dict.fromkeys(line for line in ended.out.splitlines()
+                               if line.startswith("FAIL "))
+        for line in failed or [ended.tail()]:
+            self.results.note(f"{name} {verdict}: {line}")

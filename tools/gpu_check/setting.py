@@ -29,6 +29,8 @@ class Setting:
         self.give_up = time.monotonic() + limit_s
         bundled = self.root / "e2e"
         self.programs = bundled if bundled.is_dir() else self.root / "tests/e2e_programs"
+        driven = self.root / "driven"
+        self.driven = driven if driven.is_dir() else self.root / "tests/e2e_driven"
         benchmarks = self.root / "bench"
         self.benchmarks = benchmarks if benchmarks.is_dir() else self.bin
         self.duration_s = 8  # of a load

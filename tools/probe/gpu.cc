@@ -60,14 +60,15 @@ CUresult Gpu::Launch(CUfunction function, CUstream stream, std::vector<void*> pa
                         parameters.empty() ? nullptr : parameters.data(), nullptr);
 }
 
-BusyGpu::BusyGpu(Gpu& gpu) : stream_(gpu.NewStream()) {
+BusyGpu::BusyGpu(Gpu& gpu, double patience_ms) : stream_(gpu.NewStream()) {
   void* flag = nullptr;
   Need(gpu.report(), cuMemHostAlloc(&flag, sizeof(*flag_), CU_MEMHOSTALLOC_DEVICEMAP),
        "cuMemHostAlloc");
   flag_ = static_cast<unsigned*>(flag);
   *flag_ = 0;
-  Need(gpu.report(), gpu.Launch(gpu.kernel("Wait"), stream_, {static_cast<void*>(&flag)}),
-       "cuLaunchKernel");
+  auto patience_ns = static_cast<unsigned long long>(patience_ms * 1e6);
+  const CUresult result = gpu.Launch(gpu.kernel("Wait"), stream_, {&flag, &patience_ns});
+  Need(gpu.report(), result, "cuLaunchKernel");
 }
 
 void BusyGpu::End() {

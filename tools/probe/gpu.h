@@ -45,10 +45,12 @@ class Gpu {
   CUmodule module_ = nullptr;
 };
 
-// Keeps the GPU busy with a kernel of one thread from construction to destruction.
+// Keeps the GPU busy with a kernel of one thread from construction to destruction, or for
+// `patience_ms` if that is shorter: a call that blocks the whole process until the kernel ends must
+// not block for ever.
 class BusyGpu {
  public:
-  explicit BusyGpu(Gpu& gpu);
+  explicit BusyGpu(Gpu& gpu, double patience_ms = 20e3);
   ~BusyGpu() { End(); }
   BusyGpu(const BusyGpu&) = delete;
   BusyGpu& operator=(const BusyGpu&) = delete;

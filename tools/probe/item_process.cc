@@ -57,6 +57,8 @@ std::string Describe(int status) {
 
 [[noreturn]] void RunItem(const Item& item, int fd) {
   setpgid(0, 0);  // its own children end with it
+  // What kernels print is not part of the document that goes to standard output.
+  dup2(STDERR_FILENO, STDOUT_FILENO);
   Report report(fd, item.name);
   item.run(report);
   // A driver with a lost context may hang in its destructors.

@@ -4,7 +4,6 @@
 
 namespace {
 
-constexpr unsigned long long kPatienceNs = 20'000'000'000;
 constexpr int kStackWords = 512;
 
 __device__ unsigned long long Now() {
@@ -22,10 +21,10 @@ __global__ void Nothing() {}
 // A second kernel, to be launched for the first time late.
 __global__ void NothingElse() {}
 
-// Occupies the GPU until the host sets the flag, at most kPatienceNs.
-__global__ void Wait(const volatile unsigned* flag) {
+// Occupies the GPU until the host sets the flag, at most `patience_ns`.
+__global__ void Wait(const volatile unsigned* flag, unsigned long long patience_ns) {
   const unsigned long long begin = Now();
-  while (*flag == 0 && Now() - begin < kPatienceNs) {
+  while (*flag == 0 && Now() - begin < patience_ns) {
   }
 }
 

@@ -55,14 +55,7 @@ void ProbeLoading(Report& report) {
   CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;
   Need(report, cuModuleGetLoadingMode(&mode), "cuModuleGetLoadingMode");
   report.Texts("mode", {mode == CU_MODULE_LAZY_LOADING ? "lazy" : "eager"});
-  Need(report, gpu.Launch(gpu.kernel("Wait"), nullptr, {[] {
-                            static CUdeviceptr flag = 0;
-                            cuMemAlloc(&flag, 4);
-                            cuMemsetD8(flag, 1, 4);
-                            return static_cast<void*>(&flag);
-                          }()}),
-       "cuLaunchKernel");
-  Need(report, cuCtxSynchronize(), "cuCtxSynchronize");
+  BusyGpu(gpu).End();  // so that nothing below is the context's first
   const Stopwatch watch;
   const CUmodule module = gpu.LoadKernels();
   report.Numbers("cuModuleLoadData", "us", {watch.us()});

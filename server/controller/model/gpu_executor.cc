@@ -1,8 +1,24 @@
 #include "server/controller/model/gpu_executor.h"
 
+#include <spdlog/spdlog.h>
+
+#include <chrono>
 #include <utility>
 
 namespace torpor::server {
+namespace {
+
+std::string KindOf(const v1::DaemonMessage& operation) {
+  const auto* const field =
+      v1::DaemonMessage::descriptor()->FindFieldByNumber(operation.kind_case());
+  return field == nullptr ? "" : std::string(field->name());
+}
+
+double Microseconds(Duration duration) {
+  return std::chrono::duration<double, std::micro>(duration).count();
+}
+
+}  // namespace
 
 void GpuExecutor::OnStarting(std::uint64_t epoch) {
   state_ = State::kStarting;
@@ -22,12 +38,12 @@ void GpuExecutor::OnRegistered(std::shared_ptr<ExecutorChannel> link,
 void GpuExecutor::Start(v1::DaemonMessage operation, TimePoint now, OnDone done) {
   const std::uint64_t id = next_operation_++;
   operation.set_operation_id(id);
-  pending_.emplace(id, Pending{now, std::move(done)});
+  pending_.emplace(id, Pending{now, KindOf(operation), std::move(done)});
   link_->Send(operation);
 }
 
 void GpuExecutor::AwaitLoss(TimePoint now, OnDone done) {
-  pending_.emplace(next_operation_++, Pending{now, std::move(done)});
+  pending_.emplace(next_operation_++, Pending{now, "its end", std::move(done)});
 }
 
 void GpuExecutor::OnMemory(const v1::MemoryUse& use) {
@@ -41,11 +57,11 @@ void GpuExecutor::OnMemory(const v1::MemoryUse& use) {
   }
 }
 
-void GpuExecutor::OnOperationDone(const v1::ExecutorMessage::OperationDone& answer) {
+void GpuExecutor::OnOperationDone(const v1::ExecutorMessage::OperationDone& answer, TimePoint now) {
   if (answer.has_memory()) OnMemory(answer.memory());
   const auto pending = pending_.find(answer.operation_id());
   if (pending == pending_.end()) return;
-  const OnDone done = std::move(pending->second.done);
+  const Pending operation = std::move(pending->second);
   pending_.erase(pending);
   OperationResult result;
   result.status = absl::Status(static_cast<absl::StatusCode>(answer.code()), answer.message());
@@ -54,7 +70,9 @@ void GpuExecutor::OnOperationDone(const v1::ExecutorMessage::OperationDone& answ
   result.from_peer = ToMovedBytes(answer.from_peer());
   result.duration = Duration(static_cast<Duration::rep>(answer.duration_ns()));
   result.learned = answer.learned();
-  done(result);
+  spdlog::debug("GPU {}: {} took {:.0f} us, {:.0f} of them in the executor", gpu_.value,
+                operation.kind, Microseconds(now - operation.since), Microseconds(result.duration));
+  operation.done(result);
 }
 
 std::map<std::uint64_t, GpuExecutor::OnDone> GpuExecutor::OnLost() {

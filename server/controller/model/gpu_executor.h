@@ -73,7 +73,7 @@ class GpuExecutor {
 
   // Sends an operation with a fresh id. Calls `done` later, never from inside. Must be attached.
   void Start(v1::DaemonMessage operation, TimePoint now, OnDone done);
-  void OnOperationDone(const v1::ExecutorMessage::OperationDone& answer);
+  void OnOperationDone(const v1::ExecutorMessage::OperationDone& answer, TimePoint now);
   void OnMemory(const v1::MemoryUse& use);
   // `done` comes when the process has gone. Must be attached.
   void AwaitLoss(TimePoint now, OnDone done);
@@ -100,6 +100,7 @@ class GpuExecutor {
  private:
   struct Pending {
     TimePoint since;
+    std::string kind;  // of the operation, for the log
     OnDone done;
   };
 

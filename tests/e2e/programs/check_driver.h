@@ -11,8 +11,7 @@
     if (result_ != (expected)) {                                                          \
       std::printf("FAIL %s:%d: %s gave %d, not %d\n", __FILE__, __LINE__, #call, result_, \
                   expected);                                                              \
-      std::fflush(stdout);                                                                \
-      std::_Exit(1);                                                                      \
+      NoteFailure();                                                                      \
     }                                                                                     \
   } while (false)
 

@@ -105,7 +105,7 @@ void NodeWorld::Answer(int gpu, const absl::Status& status, const Edit& edit) {
   done.set_message(std::string(status.message()));
   if (edit) edit(done);
   Link(gpu).operations.pop_front();
-  tables_.executors.At(GpuIndex{gpu}).OnOperationDone(done);
+  tables_.executors.At(GpuIndex{gpu}).OnOperationDone(done, loop_.Now());
   loop_.RunAll();
 }
 

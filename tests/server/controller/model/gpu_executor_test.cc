@@ -20,7 +20,7 @@ class ExecutorTest : public testing::Test {
     done.mutable_memory()->set_session_used_bytes(used);
     done.mutable_memory()->set_session_held_bytes(held);
     done.mutable_memory()->set_free_bytes(free);
-    executor_.OnOperationDone(done);
+    executor_.OnOperationDone(done, TimePoint());
   }
 
   GpuExecutor executor_{GpuIndex{0}};
