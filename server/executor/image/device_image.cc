@@ -97,7 +97,7 @@ absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapA
     holds_addresses |= allocation.holds_addresses;
   }
   for (const memory::Extent& extent : whole.extents()) TORPOR_RETURN_IF_ERROR(MapHostPart(extent));
-  if (!dirty()) TORPOR_RETURN_IF_ERROR(ReturnToCheckpoint());
+  if (!has_unsaved()) TORPOR_RETURN_IF_ERROR(ReturnToCheckpoint());
   const memory::ExtentSet resident_before = resident();
   const std::vector<memory::SwapGroup> groups = GroupsOf(live, resident_before, options_);
   std::vector<memory::Extent> in_place = allocations;
@@ -143,7 +143,7 @@ absl::Status DeviceImage::ReturnToCheckpoint() {
 }
 
 absl::Status DeviceImage::ForgetStale() {
-  if (unsaved_from_.load() < kAll) {
+  if (has_unsaved()) {
     return absl::FailedPreconditionError("the image has changes of its own");
   }
   TORPOR_RETURN_IF_ERROR(ReleaseSource());
@@ -228,7 +228,7 @@ absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream,
 }
 
 void DeviceImage::CommitCheckpoint(std::uint64_t command) {
-  if (dirty()) return;
+  if (has_unsaved()) return;
   blocks_.Commit(command);
   fresh_.Reset();
 }

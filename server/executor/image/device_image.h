@@ -116,8 +116,12 @@ class DeviceImage {
   void CommitCheckpoint(std::uint64_t command);
   // As of which command the host image is.
   memory::Checkpoint checkpoint() const { return blocks_.checkpoint(); }
-  // The memory to which uploads are final once they are in the host image.
   FreshMemory& fresh() { return fresh_; }
+  // Whether bytes uploaded to `extent` are final once they are in the host image: a return to the
+  // last checkpoint keeps the bytes, and a replay from there uses none earlier.
+  bool AreUploadsFinal(memory::Extent extent) const {
+    return fresh_.Contains(extent) && !blocks_.HasPending(extent);
+  }
   // Returns the offsets of allocations whose host image holds addresses of the session's memory,
   // the client's or the GPU's. Looks only into the extents `where`.
   std::vector<Bytes> AddressHolders(const memory::ExtentSet& where) const;
@@ -214,6 +218,8 @@ class DeviceImage {
   Bytes unsaved_from() const {
     return is_exported_.load() ? 0 : unsaved_from_.load(std::memory_order_relaxed);
   }
+  // Whether changes are known that no write-back has reached.
+  bool has_unsaved() const { return unsaved_from_.load(std::memory_order_relaxed) < kAll; }
   // Zeroes the bytes of the plan's blocks that are not live, in the blocks' homes.
   absl::Status ClearGaps(const memory::WriteBackPlan& plan, const memory::ExtentSet& live);
   // Undoes what another executor wrote back and could not complete.

@@ -15,8 +15,8 @@ UploadSaves::Saver UploadSaves::SaverOf(std::uint64_t address, Bytes bytes, wire
   if (!image_.Contains(address, bytes)) return Saver::kWriteBack;
   if (is_stateless_) return MayCopyNow(payload, bytes, stream) ? Saver::kProcessor : Saver::kGpu;
   const Bytes begin = address - image_.base();
-  const bool is_fresh = image_.fresh().Contains({begin, begin + bytes});
-  return is_fresh && MayCopyNow(payload, bytes, stream) ? Saver::kProcessor : Saver::kWriteBack;
+  const bool are_final = image_.AreUploadsFinal({begin, begin + bytes});
+  return are_final && MayCopyNow(payload, bytes, stream) ? Saver::kProcessor : Saver::kWriteBack;
 }
 
 absl::Status UploadSaves::Save(Saver saver, std::uint64_t address,

@@ -490,6 +490,19 @@ TEST_F(CheckpointTest, ABlockOutsideOfAllAllocationsKeepsItsHome) {
   EXPECT_EQ(states_->home(5), memory::AnnexHome(0)) << "the writer died before the checkpoint";
 }
 
+// Other GPUs may change exported memory at any time, so that the image is never known to be clean.
+TEST_F(CheckpointTest, AnExportedImageHasCheckpointsToo) {
+  ASSERT_TRUE(image_->ShareChunk(0).ok());
+  Change(1, 8);
+  Save(11);
+  EXPECT_EQ(image_->checkpoint().saved_command(), 11u);
+  EXPECT_FALSE(states_->IsPending(1)) << "the next GPU's executor would return to 10";
+  gpu(2 * kBlock)[0] = 9;  // by a kernel of another GPU
+  Save(12);
+  EXPECT_EQ((*bytes_)[2 * kBlock], 9);
+  EXPECT_FALSE(states_->IsPending(2));
+}
+
 TEST_F(CheckpointTest, UploadsReachABlockInTheAnnex) {
   Change(1, 8);
   Save(11);
