@@ -16,7 +16,7 @@
 namespace torpor::executor {
 
 // Writes uploads through to the session's host image (docs/decisions/0004). Uploads that are final
-// in the image (DeviceImage::AreUploadsFinal) are saved by the processor, which copies the bytes
+// in the image (ImageUploads::IsFinal) are saved by the processor, which copies the bytes
 // that the client has sent while the GPU copies the same bytes. All others are the next
 // write-back's, like what kernels write: a replay (docs/decisions/0038) must find what was there
 // before. Not thread-safe; call with the device current.

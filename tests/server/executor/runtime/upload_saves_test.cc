@@ -54,7 +54,7 @@ class UploadSavesTest : public RuntimeTest {
     return s_.memory->window().IsSavedUpload(kSlot);
   }
   // A command other than an upload, which may use any memory.
-  void UseMemory() { image().fresh().UseAll(); }
+  void UseMemory() { image().uploads().fresh().UseAll(); }
   void WriteBack() {
     CUstream stream = nullptr;
     ASSERT_EQ(streams_.Use(kStream, stream), CUDA_SUCCESS);
