@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "memory/range_allocator.h"
 #include "proto/wire/descriptor_socket.h"
-#include "server/executor/image/address_scan.h"
 
 namespace torpor::executor {
 namespace {
@@ -67,18 +66,15 @@ DeviceImage::DeviceImage(const Device& device, std::unique_ptr<ImageBacking> bac
                          const SwapOptions& options)
     : device_(device),
       backing_(std::move(backing)),
-      is_translating_(backing_->is_translating()),
-      base_(base),
-      bytes_(bytes),
       options_(options),
+      addresses_(*backing_, base, bytes),
       blocks_(std::move(files.blocks), options.keeps_checkpoints, *backing_, hasher),
       host_(device, std::move(files.image), std::move(files.annex), blocks_.states(),
             options.pinned),
       copies_(device, *backing_, host_),
-      own_addresses_(base),
       arrival_(device),
       touches_(arrival_, options.wait),
-      addresses_(backing_->Addresses()) {}
+      uploads_({addresses_, arrival_, touches_, blocks_, host_, copies_}) {}
 
 DeviceImage::~DeviceImage() { Drop().IgnoreError(); }
 
@@ -91,13 +87,13 @@ absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapA
   std::vector<memory::Extent> allocations;
   bool holds_addresses = false;
   for (const memory::SwapAllocation& allocation : live) {
-    TORPOR_RETURN_IF_ERROR(CheckInside(allocation.extent, bytes_));
+    TORPOR_RETURN_IF_ERROR(CheckInside(allocation.extent, bytes()));
     whole.Add(allocation.extent);
     allocations.push_back(allocation.extent);
     holds_addresses |= allocation.holds_addresses;
   }
   for (const memory::Extent& extent : whole.extents()) TORPOR_RETURN_IF_ERROR(MapHostPart(extent));
-  if (!dirty()) TORPOR_RETURN_IF_ERROR(ReturnToCheckpoint());
+  if (!has_unsaved()) TORPOR_RETURN_IF_ERROR(ReturnToCheckpoint());
   const memory::ExtentSet resident_before = resident();
   const std::vector<memory::SwapGroup> groups = GroupsOf(live, resident_before, options_);
   std::vector<memory::Extent> in_place = allocations;
@@ -112,7 +108,7 @@ absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapA
     const bool was_kept = is_kept_in_place_ && !resident_before.empty();
     is_kept_in_place_ = was_kept || holds_addresses;
     touches_.Reset(allocations);
-    if (!dirty()) fresh_.Reset();
+    if (!dirty()) uploads_.fresh().Reset();
   } else {
     ReleaseSource().IgnoreError();
     SetResident(resident_before);
@@ -143,7 +139,7 @@ absl::Status DeviceImage::ReturnToCheckpoint() {
 }
 
 absl::Status DeviceImage::ForgetStale() {
-  if (unsaved_from_.load() < kAll) {
+  if (has_unsaved()) {
     return absl::FailedPreconditionError("the image has changes of its own");
   }
   TORPOR_RETURN_IF_ERROR(ReleaseSource());
@@ -228,9 +224,9 @@ absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream,
 }
 
 void DeviceImage::CommitCheckpoint(std::uint64_t command) {
-  if (dirty()) return;
+  if (has_unsaved()) return;
   blocks_.Commit(command);
-  fresh_.Reset();
+  uploads_.fresh().Reset();
 }
 
 std::vector<Bytes> DeviceImage::AddressHolders(const memory::ExtentSet& where) const {
@@ -250,17 +246,14 @@ bool DeviceImage::HoldsAddressIn(memory::Extent extent) const {
     const auto homes = host_.PartsOf(part);
     return !homes.ok() || std::ranges::any_of(*homes, [this](const HostImage::Part& home) {
       const std::span<const std::uint8_t> bytes(home.data, home.extent.bytes());
-      const Bytes begin = home.extent.begin;
-      if (HoldsAddress(bytes, begin, own_addresses_.range())) return true;
-      // Memory written by kernels may hold the GPU's addresses.
-      return is_translating_ && HoldsAddress(bytes, begin, backing_->gpu_addresses());
+      return addresses_.AreAnyPointersIn(bytes, base() + home.extent.begin);
     });
   });
 }
 
 std::uint64_t DeviceImage::HostWord(std::uint64_t address) const {
   std::uint64_t word = 0;
-  const Bytes begin = address - base_;
+  const Bytes begin = address - base();
   if (!host_.Holds(begin, sizeof word)) return 0;
   // Reading unwritten pages would make the system allocate memory.
   if (blocks_.Written({begin, begin + sizeof word}).empty()) return 0;
@@ -274,8 +267,8 @@ std::uint64_t DeviceImage::HostWord(std::uint64_t address) const {
 }
 
 bool DeviceImage::may_be_moved() const {
-  return !is_source_ && is_translating_ && !is_kept_in_place_ && !is_peer_ && !dirty() &&
-         !arrival_.is_pending() && !touches_.has_uploaded();
+  return !is_source_ && addresses_.is_translating() && !is_kept_in_place_ && !is_peer_ &&
+         !dirty() && !arrival_.is_pending() && !touches_.has_uploaded();
 }
 
 absl::Status DeviceImage::Drop() {
@@ -284,7 +277,7 @@ absl::Status DeviceImage::Drop() {
   SetResident({});
   is_peer_ = false;
   is_source_ = false;
-  status.Update(backing_->Release({0, bytes_}, {}));
+  status.Update(backing_->Release({0, bytes()}, {}));
   return status;
 }
 
@@ -312,7 +305,7 @@ absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
   }
   MarkDirty();
   touches_.Add(extent);
-  fresh_.Add(extent);
+  uploads_.fresh().Add(extent);
   MutexLock lock(&mutex_);
   resident_.Add(extent);
   return absl::OkStatus();
@@ -351,7 +344,7 @@ absl::StatusOr<CUmemGenericAllocationHandle> DeviceImage::ChunkForCopy(std::uint
 
 absl::Status DeviceImage::Shrink(memory::Extent extent, const memory::ExtentSet& live) {
   removals_.fetch_add(1, std::memory_order_relaxed);
-  TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes_));
+  TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes()));
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   touches_.Remove(extent);
   {
@@ -366,67 +359,16 @@ absl::StatusOr<bool> DeviceImage::PinNext() {
 }
 
 absl::Status DeviceImage::ReleaseHost(memory::Extent extent) {
-  TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes_));
+  TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes()));
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   return host_.ReleaseOwn(extent);
 }
 
 CUdeviceptr DeviceImage::Resolve(std::uint64_t address, Bytes bytes) const {
-  const std::uint64_t begin = address - base_;
-  if (address < base_ || begin > bytes_ || bytes > bytes_ - begin) return 0;
+  if (!addresses_.Contains(address, bytes)) return 0;
+  const Bytes begin = address - base();
   ReaderMutexLock lock(&mutex_);
   return resident_.Contains({begin, begin + bytes}) ? backing_->AddressOf(begin) : 0;
-}
-
-void DeviceImage::RefreshAddresses() {
-  // A launch translates many pointers, and one lock for each pointer would cost more than the
-  // launch. A current table owned by the calling thread needs no lock:
-  //
-  // - Swaps and moves change addresses only while no batch runs (Session::run_mutex_), so that the
-  // next batch sees another version.
-  //
-  // - Growing and shrinking may overlap a batch, but the client names new memory only after the
-  // call has returned, hence after the version has changed, and never names freed memory. A client
-  // that breaks the rule gets the old address or 0, as with a lock.
-  if (addresses_->version() != backing_->addresses_version()) addresses_ = backing_->Addresses();
-}
-
-bool DeviceImage::NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes) {
-  if (!Contains(address, bytes.size())) return false;
-  const Bytes begin = address - base_;
-  const memory::Extent extent{begin, begin + bytes.size()};
-  touches_.Upload(extent);
-  // Otherwise AddressHolders searches when the image leaves the GPU.
-  if (!arrival_.is_pending() && !is_translating_) return false;
-  const bool holds_addresses = HoldsAddress(bytes, address, own_addresses_.range());
-  if (holds_addresses && arrival_.is_pending()) arrival_.NoteAddresses(extent);
-  return holds_addresses;
-}
-
-void DeviceImage::NoteUnseenUpload(std::uint64_t address, Bytes bytes) {
-  if (!Contains(address, bytes)) return;
-  const Bytes begin = address - base_;
-  touches_.Upload({begin, begin + bytes});
-  if (arrival_.is_pending()) arrival_.NoteAddresses({begin, begin + bytes});
-}
-
-absl::Status DeviceImage::SaveRange(std::uint64_t address, Bytes bytes, CUstream stream) {
-  const Bytes begin = address - base_;
-  const memory::Extent extent{begin, begin + bytes};
-  blocks_.OnUpload(extent);
-  return copies_.Out(extent, stream);
-}
-
-// Pins nothing: the executor does that when idle, in larger pieces.
-absl::Status DeviceImage::SaveBytes(std::uint64_t address, std::span<const std::uint8_t> bytes) {
-  const Bytes begin = address - base_;
-  const memory::Extent extent{begin, begin + bytes.size()};
-  TORPOR_ASSIGN_OR_RETURN(const std::vector<HostImage::Part> homes, host_.PartsOf(extent));
-  blocks_.OnUpload(extent);
-  for (const HostImage::Part& home : homes) {
-    std::memcpy(home.data, bytes.data() + (home.extent.begin - begin), home.extent.bytes());
-  }
-  return absl::OkStatus();
 }
 
 memory::ExtentSet DeviceImage::resident() const {
@@ -441,11 +383,10 @@ ImageUse DeviceImage::use() const {
 }
 
 absl::Status DeviceImage::MapHostPart(memory::Extent extent) {
-  TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes_));
+  TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes()));
   TORPOR_RETURN_IF_ERROR(host_.Map(extent));
   TORPOR_RETURN_IF_ERROR(blocks_.MapStates(extent));
-  // A pointer may point behind the last byte, and a little further.
-  own_addresses_.Add({extent.begin, extent.end + memory::RangeAllocator::kGuard});
+  addresses_.NoteAllocation(extent);
   return absl::OkStatus();
 }
 

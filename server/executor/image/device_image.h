@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -21,15 +20,14 @@
 #include "memory/write_back_plan.h"
 #include "server/executor/gpu/device.h"
 #include "server/executor/gpu/shared_mapping.h"
-#include "server/executor/image/address_hull.h"
-#include "server/executor/image/address_table.h"
-#include "server/executor/image/fresh_memory.h"
 #include "server/executor/image/host_image.h"
+#include "server/executor/image/image_addresses.h"
 #include "server/executor/image/image_arrival.h"
 #include "server/executor/image/image_backing.h"
 #include "server/executor/image/image_blocks.h"
 #include "server/executor/image/image_copies.h"
 #include "server/executor/image/image_touches.h"
+#include "server/executor/image/image_uploads.h"
 #include "server/executor/image/peer_source.h"
 #include "server/executor/image/swap_options.h"
 
@@ -63,9 +61,8 @@ struct ImageUse {
 //
 // Swapping, growing and shrinking come from one thread at a time and block, except that a swap-in's
 // copies go on after the call. Meanwhile the thread that executes the session's calls may call
-// `Resolve`, `Contains`, `RefreshAddresses`, `Translate`, `MarkDirty`, `SaveRange`, `SaveBytes`,
-// touches() and NoteUpload; any thread may call `ShareChunk`, `ChunkForCopy` and
-// `TranslateForSibling`.
+// `Resolve`, `Contains` and `MarkDirty`, and use addresses(), touches() and uploads(); any thread
+// may call `ShareChunk` and `ChunkForCopy`.
 class DeviceImage {
  public:
   static constexpr Bytes kAll = memory::WriteBackPart::kEndOfAll;
@@ -116,8 +113,6 @@ class DeviceImage {
   void CommitCheckpoint(std::uint64_t command);
   // As of which command the host image is.
   memory::Checkpoint checkpoint() const { return blocks_.checkpoint(); }
-  // The memory to which uploads are final once they are in the host image.
-  FreshMemory& fresh() { return fresh_; }
   // Returns the offsets of allocations whose host image holds addresses of the session's memory,
   // the client's or the GPU's. Looks only into the extents `where`.
   std::vector<Bytes> AddressHolders(const memory::ExtentSet& where) const;
@@ -173,37 +168,16 @@ class DeviceImage {
   void MarkDirty() { unsaved_from_.store(0, std::memory_order_relaxed); }
   // Drops the device's changes: the next write-back copies nothing.
   void ForgetChanges() { unsaved_from_.store(kAll, std::memory_order_relaxed); }
-  // Notes that `bytes` are about to be uploaded to `address`, in the image or elsewhere. Returns
-  // whether the bytes are known to hold addresses of the session's memory; scans only if that
-  // matters.
-  bool NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes);
-  // Notes an upload of `bytes` from `address` on without a scan.
-  void NoteUnseenUpload(std::uint64_t address, Bytes bytes);
-  // Enqueues a copy of [address, address + bytes), just written by the stream, to the host image,
-  // so that uploads survive this process.
-  absl::Status SaveRange(std::uint64_t address, Bytes bytes, CUstream stream);
-  // Copies `bytes`, which a stream copies to `address` too, to the host image now. No earlier save
-  // and no arrival is under way.
-  absl::Status SaveBytes(std::uint64_t address, std::span<const std::uint8_t> bytes);
-
-  // Whether the GPU's addresses differ from the client's. If so, Translate returns the GPU's
-  // address of a client's pointer, as of the last RefreshAddresses, or 0 for other numbers; see
-  // AddressTable. For the thread that executes the session's calls.
-  bool is_translating() const { return is_translating_; }
-  void RefreshAddresses();
-  CUdeviceptr Translate(std::uint64_t address) const { return TranslateBy(*addresses_, address); }
-  // As Translate, with the present addresses, for any thread.
-  CUdeviceptr TranslateForSibling(std::uint64_t address) const {
-    return TranslateBy(*backing_->Addresses(), address);
-  }
-
-  std::uint64_t base() const { return base_; }
-  Bytes bytes() const { return bytes_; }
+  std::uint64_t base() const { return addresses_.base(); }
+  Bytes bytes() const { return addresses_.bytes(); }
   memory::ExtentSet resident() const;
   // Returns the memory in use on this GPU, without imported memory of another GPU. Any thread.
   ImageUse use() const;
+  ImageAddresses& addresses() { return addresses_; }
   ImageArrival& arrival() { return arrival_; }
   ImageTouches& touches() { return touches_; }
+  // For uploads to memory that the image Contains.
+  ImageUploads& uploads() { return uploads_; }
   const SwapOptions& options() const { return options_; }
   bool dirty() const { return unsaved_from() < kAll; }
   // Whether a write-back of a part has already been here since the device last changed.
@@ -214,14 +188,13 @@ class DeviceImage {
   Bytes unsaved_from() const {
     return is_exported_.load() ? 0 : unsaved_from_.load(std::memory_order_relaxed);
   }
+  // Whether changes are known that no write-back has reached.
+  bool has_unsaved() const { return unsaved_from_.load(std::memory_order_relaxed) < kAll; }
   // Zeroes the bytes of the plan's blocks that are not live, in the blocks' homes.
   absl::Status ClearGaps(const memory::WriteBackPlan& plan, const memory::ExtentSet& live);
   // Undoes what another executor wrote back and could not complete.
   absl::Status ReturnToCheckpoint();
   bool HoldsAddressIn(memory::Extent extent) const;
-  CUdeviceptr TranslateBy(const AddressTable& table, std::uint64_t address) const {
-    return address - base_ < bytes_ ? table.Translate(address - base_) : 0;
-  }
   // Prepares the host's side for an allocation, which makes the extent the session's.
   absl::Status MapHostPart(memory::Extent extent);
   // Gives back `fresh` after an error, newly backed in vain.
@@ -245,15 +218,11 @@ class DeviceImage {
 
   const Device& device_;
   const std::unique_ptr<ImageBacking> backing_;
-  const bool is_translating_;
-  const std::uint64_t base_;
-  const Bytes bytes_;
   const SwapOptions options_;
+  ImageAddresses addresses_;
   ImageBlocks blocks_;
   HostImage host_;
   const ImageCopies copies_;
-  FreshMemory fresh_;
-  AddressHull own_addresses_;
   std::atomic<Bytes> unsaved_from_{kAll};  // begin of possible differences from the host
   std::atomic<std::uint64_t> removals_{0};
   std::atomic<bool> is_exported_{false};
@@ -265,8 +234,8 @@ class DeviceImage {
   memory::ExtentSet resident_ ABSL_GUARDED_BY(mutex_);
   ImageArrival arrival_;
   ImageTouches touches_;
-  std::unique_ptr<PeerSource> source_;             // of the arrival; of the swapping thread
-  std::shared_ptr<const AddressTable> addresses_;  // of the thread that executes the calls
+  ImageUploads uploads_;
+  std::unique_ptr<PeerSource> source_;  // of the arrival; of the swapping thread
 };
 
 }  // namespace torpor::executor

@@ -121,6 +121,15 @@ std::vector<std::size_t> ImageBlocks::RollBack() {
   return to_clear;
 }
 
+bool ImageBlocks::HasPending(memory::Extent extent) const {
+  if (!checkpoint().is_exceeded()) return false;
+  for (std::size_t i = extent.begin / wire::kImageBlockBytes;
+       i * wire::kImageBlockBytes < extent.end; ++i) {
+    if (states_.IsPending(i)) return true;
+  }
+  return false;
+}
+
 void ImageBlocks::NoteHeld(std::size_t block) {
   held_.Note(block, states_.content(block).value_or(memory::BlockStates::kNoContent));
 }

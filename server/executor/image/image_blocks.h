@@ -18,8 +18,8 @@ namespace torpor::executor {
 // Block by block, whether a session's host image equals this GPU's memory, and which blocks were
 // never written; all executors share the second part. Extents are bytes from the begin of the
 // session's range. Also, which host bytes this GPU has got: another GPU may have changed the host
-// image since. Forget comes from the thread that swaps, OnUpload from the thread that executes
-// commands, at any time; all other calls from one thread at a time.
+// image since. Forget comes from the thread that swaps, OnUpload and HasPending from the thread
+// that executes commands, at any time; all other calls from one thread at a time.
 class ImageBlocks {
  public:
   // The session's records of blocks, a mapping that may be in parts, and of its last checkpoint.
@@ -55,6 +55,9 @@ class ImageBlocks {
   // GPU has no changes of its own. Returns the blocks, by number, whose own places the caller makes
   // zeros.
   std::vector<std::size_t> RollBack();
+  // Whether RollBack would undo bytes of the extent: a write-back has been there since the last
+  // checkpoint.
+  bool HasPending(memory::Extent extent) const;
 
   // Notes that the host's bytes of the extent are about to be copied to the GPU, with all other
   // live bytes of blocks not in step.

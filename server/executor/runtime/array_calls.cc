@@ -77,7 +77,9 @@ std::optional<ArrayCalls::Side> ArrayCalls::FindSide(const wire::Memcpy3D& copy,
   const auto linear = memory_.LinearSide(side.kind, side.what, extent, access);
   if (!linear) return std::nullopt;
   const bool is_upload = is_target && copy.src_side == wire::MemorySide::kArena;
-  if (is_upload) image_.NoteUnseenUpload(side.what, extent);
+  if (is_upload && image_.Contains(side.what, extent)) {
+    image_.uploads().NoteUnseen(side.what, extent);
+  }
   return Side{*linear, nullptr, {}};
 }
 

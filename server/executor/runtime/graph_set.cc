@@ -151,7 +151,7 @@ cuda_api::CallStatus GraphSet::IssueNodes(Graph& graph, CUstream origin, const B
 // again unchanged gets one. While memory still arrives, each command waits for its own part; a
 // recording of the memory in use needs one launch node by node.
 bool GraphSet::Prepare(Graph& graph) {
-  if (image_.is_translating() || image_.arrival().is_pending()) return false;
+  if (image_.addresses().is_translating() || image_.arrival().is_pending()) return false;
   const SessionGraph::Fitness fitness = graph.commands.fitness();
   const Stamp now{graph.commands.version(), changes_,
                   fitness.has_library_work ? library_changes_ : 0,

@@ -105,7 +105,9 @@ CallStatus MemoryCalls::Memcpy2D(const wire::Memcpy2D& command) {
   copy.WidthInBytes = command.width;
   copy.Height = command.height;
   if (command.dst_side == wire::MemorySide::kDevice) image().MarkDirty();
-  if (source->host != nullptr) image().NoteUnseenUpload(command.dst, dst_extent);
+  if (source->host != nullptr && image().Contains(command.dst, dst_extent)) {
+    image().uploads().NoteUnseen(command.dst, dst_extent);
+  }
   CUstream stream = nullptr;
   CUresult result = parts_.streams.Use(command.stream, stream);
   if (result == CUDA_SUCCESS) result = driver().Memcpy2DAsync(&copy, stream);

@@ -14,18 +14,17 @@ UploadSaves::Saver UploadSaves::SaverOf(std::uint64_t address, Bytes bytes, wire
                                         CUstream stream) {
   if (!image_.Contains(address, bytes)) return Saver::kWriteBack;
   if (is_stateless_) return MayCopyNow(payload, bytes, stream) ? Saver::kProcessor : Saver::kGpu;
-  const Bytes begin = address - image_.base();
-  const bool is_fresh = image_.fresh().Contains({begin, begin + bytes});
-  return is_fresh && MayCopyNow(payload, bytes, stream) ? Saver::kProcessor : Saver::kWriteBack;
+  const bool is_final = image_.uploads().IsFinal(address, bytes);
+  return is_final && MayCopyNow(payload, bytes, stream) ? Saver::kProcessor : Saver::kWriteBack;
 }
 
 absl::Status UploadSaves::Save(Saver saver, std::uint64_t address,
                                std::span<const std::uint8_t> bytes, CUstream stream) {
   switch (saver) {
     case Saver::kProcessor:
-      return image_.SaveBytes(address, bytes);
+      return image_.uploads().Save(address, bytes);
     case Saver::kGpu:
-      TORPOR_RETURN_IF_ERROR(image_.SaveRange(address, bytes.size(), stream));
+      TORPOR_RETURN_IF_ERROR(image_.uploads().SaveBehind(stream, address, bytes.size()));
       return NotePending(stream);
     case Saver::kWriteBack:
       image_.MarkDirty();

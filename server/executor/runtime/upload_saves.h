@@ -15,11 +15,11 @@
 
 namespace torpor::executor {
 
-// Writes uploads through to the session's host image (docs/decisions/0004). Uploads to memory that
-// no command has used since the image was last as of a command (FreshMemory) are saved by the
-// processor, which copies the bytes that the client has sent while the GPU copies the same bytes.
-// All others are the next write-back's, like what kernels write: a replay (docs/decisions/0038)
-// must find what was there before. Not thread-safe; call with the device current.
+// Writes uploads through to the session's host image (docs/decisions/0004). Uploads that are final
+// in the image (ImageUploads::IsFinal) are saved by the processor, which copies the bytes
+// that the client has sent while the GPU copies the same bytes. All others are the next
+// write-back's, like what kernels write: a replay (docs/decisions/0038) must find what was there
+// before. Not thread-safe; call with the device current.
 class UploadSaves {
  public:
   // Whoever copies an upload to the image.

@@ -214,7 +214,7 @@ void BatchRunner::CountCommand(std::uint32_t call_id) {
   runtime_.NoteCommand(call_id);
   if (counts_commands_) ++last_command_;
   // Uploads alone leave memory fresh.
-  FreshMemory& fresh = image_.fresh();
+  FreshMemory& fresh = image_.uploads().fresh();
   if (fresh.has_any() && call_id != wire::MemcpyHtoD::kCallId && !LeavesMemoryAlone(call_id)) {
     fresh.UseAll();
   }

@@ -61,7 +61,8 @@ CUdeviceptr SessionMemory::Resolve(std::uint64_t address, Bytes bytes) const {
 }
 
 void SessionMemory::NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes) {
-  if (image_->NoteUpload(address, bytes)) NoteAddressesAt(address);
+  if (!image_->Contains(address, bytes.size())) return;
+  if (image_->uploads().Note(address, bytes)) NoteAddressesAt(address);
 }
 
 void SessionMemory::NoteAddressesAt(std::uint64_t address) {
@@ -81,7 +82,7 @@ bool SessionMemory::has_siblings() const {
 std::uint64_t SessionMemory::TranslateSiblings(std::uint64_t word) const {
   CUdeviceptr found = 0;
   directory_.UseSiblings(function_, id_, [&](SessionMemory& memory) {
-    found = memory.image().TranslateForSibling(word);
+    found = memory.image().addresses().TranslateForSibling(word);
     return found != 0;
   });
   return found == 0 ? word : found;

@@ -74,7 +74,7 @@ class SessionMemory {
   // pointer. A pointer to pinned memory may lead to further pointers.
   void UseParameters(std::span<const std::uint8_t> parameters);
 
-  // Notes that `bytes` are about to be uploaded to `address`.
+  // Notes that `bytes` are about to be uploaded to `address`, in the image or elsewhere.
   void NoteUpload(std::uint64_t address, std::span<const std::uint8_t> bytes);
   // Notes that the allocation at `address` holds addresses of the session's memory; logs a warning
   // once if addresses are translated.
@@ -88,10 +88,10 @@ class SessionMemory {
   // Whether the GPU's addresses differ from the client's. If so, Translate returns the GPU's
   // address for a pointer `word`, and any other number unchanged; for the session's own memory as
   // of the last RefreshAddresses. For the thread that executes the session's calls.
-  bool is_translating() const { return image_->is_translating(); }
-  void RefreshAddresses() { image_->RefreshAddresses(); }
+  bool is_translating() const { return image_->addresses().is_translating(); }
+  void RefreshAddresses() { image_->addresses().Refresh(); }
   std::uint64_t Translate(std::uint64_t word) const {
-    const CUdeviceptr found = image_->Translate(word);
+    const CUdeviceptr found = image_->addresses().Translate(word);
     if (found != 0) return found;
     return directory_.MayHold(word) ? TranslateSiblings(word) : word;
   }

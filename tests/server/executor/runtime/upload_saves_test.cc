@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint64_t kStream = 7;
 constexpr std::uint64_t kOtherStream = 8;
+constexpr Bytes kBlock = wire::kImageBlockBytes;
 
 class UploadSavesTest : public RuntimeTest {
  protected:
@@ -39,8 +40,21 @@ class UploadSavesTest : public RuntimeTest {
     up.data = {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
     EXPECT_TRUE(calls_.MemcpyHtoD(up).ok());
   }
+  // Uploads the value; whether the client learns that it need not keep the bytes.
+  bool IsFinalUpload(Bytes offset, const std::uint64_t& value) {
+    constexpr std::uint32_t kSlot = 70;
+    wire::MemcpyHtoD up;
+    up.dst = base() + offset;
+    up.stream = kStream;
+    up.bytes = sizeof value;
+    up.data = {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
+    up.slot = kSlot;
+    up.value = ++marks_made_;
+    EXPECT_TRUE(calls_.MemcpyHtoD(up).ok());
+    return s_.memory->window().IsSavedUpload(kSlot);
+  }
   // A command other than an upload, which may use any memory.
-  void UseMemory() { image().fresh().UseAll(); }
+  void UseMemory() { image().uploads().fresh().UseAll(); }
   void WriteBack() {
     CUstream stream = nullptr;
     ASSERT_EQ(streams_.Use(kStream, stream), CUDA_SUCCESS);
@@ -55,6 +69,7 @@ class UploadSavesTest : public RuntimeTest {
   std::uint64_t InImage() { return image().HostWord(base()); }
 
   std::uint64_t checkpoints_ = 0;
+  std::uint64_t marks_made_ = 0;
   MemoryCalls calls_{{*s_.device, *s_.memory, memory_, streams_, marks_, downloads_}};
 };
 
@@ -98,20 +113,35 @@ TEST_F(UploadSavesTest, NewMemoryIsFreshUntilACommandMayUseIt) {
 }
 
 TEST_F(UploadSavesTest, TheClientLearnsWhichUploadsAreSaved) {
-  constexpr std::uint32_t kSlot = 70;
-  wire::MemcpyHtoD up;
-  up.dst = base();
-  up.stream = kStream;
-  const std::uint64_t value = 1;
-  up.bytes = sizeof value;
-  up.data = {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
-  up.slot = kSlot;
-  up.value = 1;
-  EXPECT_TRUE(calls_.MemcpyHtoD(up).ok());
-  EXPECT_TRUE(s_.memory->window().IsSavedUpload(kSlot));
+  EXPECT_TRUE(IsFinalUpload(0, 1));
   UseMemory();
-  EXPECT_TRUE(calls_.MemcpyHtoD(up).ok());
-  EXPECT_FALSE(s_.memory->window().IsSavedUpload(kSlot));
+  EXPECT_FALSE(IsFinalUpload(0, 2));
+}
+
+// Two small allocations share a block.
+TEST_F(UploadSavesTest, UploadsToABlockWrittenBackSinceTheCheckpointAreNotFinal) {
+  CUstream stream = nullptr;
+  ASSERT_EQ(streams_.Use(kStream, stream), CUDA_SUCCESS);
+  ASSERT_TRUE(image().Shrink({0, 4 * kMiB}, {}).ok());
+  ASSERT_TRUE(image().Grow({0, kBlock + 512}, stream).ok());
+  WriteBack();
+  UseMemory();
+  s_.Gpu(kBlock)[0] = 9;
+  image().MarkDirty();
+  ASSERT_TRUE(image().WriteBack(stream).ok());
+  ASSERT_TRUE(image().Grow({kBlock + 512, 2 * kBlock + 512}, stream).ok());
+  EXPECT_FALSE(IsFinalUpload(kBlock + 512, 1));
+  EXPECT_FALSE(IsFinalUpload(2 * kBlock - 4, 2)) << "half of it is in the block";
+  EXPECT_TRUE(IsFinalUpload(2 * kBlock, 3));
+  // The executor dies, and another goes on from the checkpoint.
+  image().ForgetChanges();
+  ASSERT_TRUE(image().Drop().ok());
+  ASSERT_TRUE(image().SwapIn({{{0, kBlock + 512}}, {{kBlock + 512, 2 * kBlock + 512}}}).ok());
+  ASSERT_TRUE(image().arrival().Wait().ok());
+  EXPECT_EQ(s_.Gpu(kBlock)[0], 0);
+  EXPECT_EQ(s_.Gpu(kBlock + 512)[0], 0) << "the client must send it again";
+  EXPECT_EQ(s_.Gpu(2 * kBlock)[0], 3);
+  EXPECT_TRUE(IsFinalUpload(kBlock + 512, 1)) << "the block is as of the checkpoint";
 }
 
 // The changes of a stateless session may be forgotten: then its uploads must be in the image.

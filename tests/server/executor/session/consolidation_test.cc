@@ -164,7 +164,7 @@ TEST_F(ConsolidationTest, WhatNobodyHasLookedThroughSinceItChangedStays) {
 
 TEST_F(ConsolidationTest, AnUploadThatNobodyHasLookedAtKeepsItsImageInPlace) {
   Session& session = OpenBetweenHoles();
-  memory(2).image().NoteUnseenUpload(base(3), 8);
+  memory(2).image().uploads().NoteUnseen(base(3), 8);
   EXPECT_FALSE(Step());
   MemoryFindings findings;
   ASSERT_TRUE(session.SwapOut({}, stream_, findings).ok());

@@ -201,10 +201,10 @@ TEST_F(TranslatedSessionTest, AddressesInMemoryAreFound) {
   const std::uint64_t client = base() + 64;
   std::vector<std::uint8_t> bytes(sizeof client);
   std::memcpy(bytes.data(), &client, sizeof client);
-  EXPECT_TRUE(s_.memory->image().NoteUpload(base(), bytes));
+  EXPECT_TRUE(s_.memory->image().uploads().Note(base(), bytes));
   const std::uint64_t number = 64;
   std::memcpy(bytes.data(), &number, sizeof number);
-  EXPECT_FALSE(s_.memory->image().NoteUpload(base(), bytes));
+  EXPECT_FALSE(s_.memory->image().uploads().Note(base(), bytes));
   // A kernel stores the address that the launch passed.
   const std::uint64_t gpus_own = s_.memory->Resolve(base() + 128, 1);
   std::memcpy(gpu(256), &gpus_own, sizeof gpus_own);
