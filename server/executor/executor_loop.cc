@@ -79,7 +79,11 @@ LoopMessage ExecutorLoop::Do(const Work& work, const absl::StatusOr<CUstream>& s
     return IdleStepDone{step->task, idle_[step->task].task->Step(*stream, is_wanted_)};
   }
   const auto& operation = std::get<v1::DaemonMessage>(work);
-  if (stream.ok()) return RunOperation(environment_, operation, *stream);
+  if (stream.ok()) {
+    return RunOperation(environment_, operation, *stream, [this](const OperationOutcome& outcome) {
+      Post(EarlyAnswer{outcome});
+    });
+  }
   OperationOutcome result;
   result.operation_id = operation.operation_id();
   result.session = SessionOf(operation);
@@ -149,6 +153,7 @@ std::optional<ExitStatus> ExecutorLoop::Handle(LoopMessage message) {
                                  return OnOperation(std::move(operation));
                                },
                                [this](OperationOutcome& result) { return OnResult(result); },
+                               [this](EarlyAnswer& answer) { return OnEarlyAnswer(answer); },
                                [this](ContextLost& lost) { return OnLost(lost); },
                                [this](LoopArrival& arrival) { return OnArrived(arrival); },
                                [this](IdleStepDone& step) { return OnIdleStepDone(step); },
@@ -178,6 +183,10 @@ std::optional<ExitStatus> ExecutorLoop::OnOperation(v1::DaemonMessage operation)
   }
   for (IdleSlot& slot : idle_) slot.may_gain = true;
   busy_until_ = clock_.Now();
+  if (GoesAtOnce(operation)) {
+    Answer(RunOperation(environment_, operation, nullptr, nullptr));
+    return std::nullopt;
+  }
   Lane& lane = lanes_[SessionOf(operation)];
   if (lane.busy) {
     lane.waiting.push_back(std::move(operation));
@@ -193,11 +202,23 @@ void ExecutorLoop::Dispatch(Lane& lane, v1::DaemonMessage operation) {
   TORPOR_CHECK(work_.Send(std::move(operation)));
 }
 
+bool ExecutorLoop::GoesAtOnce(const v1::DaemonMessage& operation) const {
+  if (!operation.has_begin_lease()) return false;
+  const auto lane = lanes_.find(SessionOf(operation));
+  return lane == lanes_.end() || (lane->second.is_answered && lane->second.waiting.empty());
+}
+
+std::optional<ExitStatus> ExecutorLoop::OnEarlyAnswer(const EarlyAnswer& answer) {
+  lanes_.at(answer.outcome.session).is_answered = true;
+  Answer(answer.outcome);
+  return std::nullopt;
+}
+
 std::optional<ExitStatus> ExecutorLoop::OnResult(const OperationOutcome& result) {
   --running_;
   busy_until_ = clock_.Now();
   const auto lane = lanes_.find(result.session);
-  lane->second.busy = false;
+  lane->second.busy = lane->second.is_answered = false;
   if (lane->second.waiting.empty()) {
     lanes_.erase(lane);
   } else {
@@ -205,11 +226,13 @@ std::optional<ExitStatus> ExecutorLoop::OnResult(const OperationOutcome& result)
     lane->second.waiting.pop_front();
     Dispatch(lane->second, std::move(next));
   }
-  Answer(result);
+  if (!result.is_answered) Answer(result);
   const CUresult error = ResultOf(result.status);
-  if (IsSticky(error)) {
+  const bool is_too_late = result.is_answered && !result.status.ok();
+  if (IsSticky(error) || is_too_late) {
+    const CUresult told = error == CUDA_SUCCESS ? CUDA_ERROR_UNKNOWN : error;
     return OnLost(
-        {result.session, cuda_api::CallFailed(error, std::string(result.status.message()))});
+        {result.session, cuda_api::CallFailed(told, std::string(result.status.message()))});
   }
   if (MayBeSticky(error)) {
     if (const std::optional<ExitStatus> lost = Watch(result.session)) return lost;

@@ -43,13 +43,17 @@ struct LoopArrival {
   ArrivedBytes bytes;
   Duration duration{};
 };
+// An operation has come so far that torpord need not wait for the rest.
+struct EarlyAnswer {
+  OperationOutcome outcome;
+};
 // A step of an idle task has ended.
 struct IdleStepDone {
   std::size_t task = 0;  // index
   absl::StatusOr<bool> has_more;
 };
-using LoopMessage = std::variant<v1::DaemonMessage, OperationOutcome, ContextLost, LoopArrival,
-                                 IdleStepDone, DaemonGone>;
+using LoopMessage = std::variant<v1::DaemonMessage, OperationOutcome, EarlyAnswer, ContextLost,
+                                 LoopArrival, IdleStepDone, DaemonGone>;
 
 // Sends the loop's messages to torpord. Called by the loop's thread only.
 class DaemonUplink {
@@ -86,6 +90,7 @@ class ExecutorLoop final : public SessionListener {
   // arrival.
   struct Lane {
     bool busy = false;
+    bool is_answered = false;  // what runs has been answered early
     std::deque<v1::DaemonMessage> waiting;
   };
 
@@ -111,6 +116,10 @@ class ExecutorLoop final : public SessionListener {
   // Each handler returns the exit status if the executor must end.
   std::optional<ExitStatus> Handle(LoopMessage message);
   std::optional<ExitStatus> OnOperation(v1::DaemonMessage operation);
+  // Whether the operation may run beside the session's others, on the loop's thread: the begin of a
+  // lease takes no time, and nobody waits for a rest that nobody needs.
+  bool GoesAtOnce(const v1::DaemonMessage& operation) const;
+  std::optional<ExitStatus> OnEarlyAnswer(const EarlyAnswer& answer);
   std::optional<ExitStatus> OnResult(const OperationOutcome& result);
   std::optional<ExitStatus> OnLost(const ContextLost& lost);
   std::optional<ExitStatus> OnArrived(const LoopArrival& arrival);

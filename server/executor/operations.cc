@@ -113,9 +113,10 @@ Bytes MaxBytesOf(const DaemonMessage::SwapOut& operation) {
   return is_bounded ? operation.max_bytes() : DeviceImage::kAll;
 }
 
-// Swaps in from the host or from the given source.
+// Swaps in from the host or from the given source. For `on_begun` see Session::SwapIn.
 absl::StatusOr<memory::MovedBytes> SwapIn(const OperationEnvironment& environment, Session& session,
-                                          const DaemonMessage::SwapIn& what) {
+                                          const DaemonMessage::SwapIn& what,
+                                          const std::function<void()>& on_begun) {
   TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::SwapAllocation> live,
                           ToAllocations(what.live()));
   std::unique_ptr<PeerCopy> source;
@@ -125,17 +126,18 @@ absl::StatusOr<memory::MovedBytes> SwapIn(const OperationEnvironment& environmen
   }
   TORPOR_ASSIGN_OR_RETURN(
       const ArrivedBytes copied,
-      session.SwapIn(live, what.is_whole(), std::move(source), what.refreshes()));
+      session.SwapIn(live, what.is_whole(), std::move(source), what.refreshes(), on_begun));
   return copied.from_peer;
 }
 
 // Runs an operation on an open session; fills in the parts of `result` besides the status.
 absl::Status RunOnSession(const OperationEnvironment& environment, Session& session,
                           const DaemonMessage& operation, TimePoint deadline, CUstream stream,
-                          OperationOutcome& result) {
+                          const std::function<void()>& on_begun, OperationOutcome& result) {
   switch (operation.kind_case()) {
     case DaemonMessage::kSwapIn: {
-      TORPOR_ASSIGN_OR_RETURN(result.from_peer, SwapIn(environment, session, operation.swap_in()));
+      TORPOR_ASSIGN_OR_RETURN(result.from_peer,
+                              SwapIn(environment, session, operation.swap_in(), on_begun));
       return absl::OkStatus();
     }
     case DaemonMessage::kReleaseSource:
@@ -231,7 +233,8 @@ SessionId SessionOf(const DaemonMessage& operation) {
 }
 
 OperationOutcome RunOperation(const OperationEnvironment& environment,
-                              const DaemonMessage& operation, CUstream stream) {
+                              const DaemonMessage& operation, CUstream stream,
+                              const AnswerEarly& answer_early) {
   const SteadyClock clock;
   const TimePoint start = clock.Now();
   const TimePoint deadline = start + environment.lease_end_patience;
@@ -244,9 +247,15 @@ OperationOutcome RunOperation(const OperationEnvironment& environment,
     result.status = CloseSession(environment, result.session, deadline);
   } else {
     const absl::StatusOr<Session*> session = environment.registry.Find(result.session);
-    result.status = session.ok()
-                        ? RunOnSession(environment, **session, operation, deadline, stream, result)
-                        : session.status();
+    const auto on_begun = [&] {
+      result.memory = (*session)->device_memory();
+      result.duration = clock.Now() - start;
+      answer_early(result);
+      result.is_answered = true;
+    };
+    result.status = session.ok() ? RunOnSession(environment, **session, operation, deadline, stream,
+                                                on_begun, result)
+                                 : session.status();
     if (session.ok()) result.memory = (*session)->device_memory();
   }
   result.duration = clock.Now() - start;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -39,11 +40,15 @@ struct OperationOutcome {
   ImageUse memory;  // of the session after the operation
   MemoryFindings findings;
   Duration duration{};
+  bool is_answered = false;  // torpord has been told of success already
 };
 
 // Carries out one operation on a session. Blocks. `stream` must belong to the calling thread, with
-// the device current.
+// the device current. `answer_early` is called with the outcome of an operation that goes on where
+// torpord need not wait for the end; an error after that is as bad as a lost context.
+using AnswerEarly = std::function<void(const OperationOutcome&)>;
 OperationOutcome RunOperation(const OperationEnvironment& environment,
-                              const v1::DaemonMessage& operation, CUstream stream);
+                              const v1::DaemonMessage& operation, CUstream stream,
+                              const AnswerEarly& answer_early);
 
 }  // namespace torpor::executor

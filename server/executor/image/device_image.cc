@@ -59,6 +59,13 @@ absl::Status CheckInside(memory::Extent extent, Bytes bytes) {
                                                  " bytes of addresses"));
 }
 
+std::vector<memory::Extent> ExtentsOf(const std::vector<memory::SwapAllocation>& allocations) {
+  std::vector<memory::Extent> extents;
+  extents.reserve(allocations.size());
+  for (const memory::SwapAllocation& allocation : allocations) extents.push_back(allocation.extent);
+  return extents;
+}
+
 }  // namespace
 
 DeviceImage::DeviceImage(const Device& device, std::unique_ptr<ImageBacking> backing,
@@ -81,40 +88,84 @@ DeviceImage::~DeviceImage() { Drop().IgnoreError(); }
 absl::StatusOr<ArrivedBytes> DeviceImage::SwapIn(const std::vector<memory::SwapAllocation>& live,
                                                  const ArrivalSteps& steps,
                                                  std::unique_ptr<PeerCopy> source) {
+  TORPOR_RETURN_IF_ERROR(OpenSwapIn(live, steps, std::move(source)));
+  absl::StatusOr<ArrivedBytes> copied = FinishSwapIn();
+  if (copied.ok()) {
+    AdmitWork(live);
+  } else {
+    UndoSwapIn();
+  }
+  return copied;
+}
+
+absl::Status DeviceImage::BeginSwapIn(const std::vector<memory::SwapAllocation>& live,
+                                      const ArrivalSteps& steps) {
+  TORPOR_RETURN_IF_ERROR(OpenSwapIn(live, steps, nullptr));
+  absl::Status begun = arrival_.EnqueueGroup().status();
+  if (begun.ok()) {
+    AdmitWork(live);
+  } else {
+    UndoSwapIn();
+  }
+  return begun;
+}
+
+absl::Status DeviceImage::ContinueSwapIn() {
+  while (true) {
+    TORPOR_ASSIGN_OR_RETURN(const bool has_more, arrival_.EnqueueGroup());
+    if (!has_more) return absl::OkStatus();
+  }
+}
+
+absl::StatusOr<ArrivedBytes> DeviceImage::FinishSwapIn() {
+  TORPOR_RETURN_IF_ERROR(arrival_.EnqueueAll());
+  return arriving_.copied;
+}
+
+absl::Status DeviceImage::OpenSwapIn(const std::vector<memory::SwapAllocation>& live,
+                                     const ArrivalSteps& steps, std::unique_ptr<PeerCopy> source) {
   if (is_peer_) return absl::FailedPreconditionError("the image is still another GPU's");
   TORPOR_RETURN_IF_ERROR(ReleaseSource());
   memory::ExtentSet whole;
-  std::vector<memory::Extent> allocations;
-  bool holds_addresses = false;
   for (const memory::SwapAllocation& allocation : live) {
     TORPOR_RETURN_IF_ERROR(CheckInside(allocation.extent, bytes()));
     whole.Add(allocation.extent);
-    allocations.push_back(allocation.extent);
-    holds_addresses |= allocation.holds_addresses;
   }
   for (const memory::Extent& extent : whole.extents()) TORPOR_RETURN_IF_ERROR(MapHostPart(extent));
   if (!has_unsaved()) TORPOR_RETURN_IF_ERROR(ReturnToCheckpoint());
-  const memory::ExtentSet resident_before = resident();
-  const std::vector<memory::SwapGroup> groups = GroupsOf(live, resident_before, options_);
-  std::vector<memory::Extent> in_place = allocations;
+  arriving_ = {.live = whole, .resident_before = resident(), .fresh = {}, .unprepared = {},
+               .copied = {}};
+  std::vector<memory::Extent> in_place = ExtentsOf(live);
   std::ranges::sort(in_place, {}, &memory::Extent::begin);
-  TORPOR_ASSIGN_OR_RETURN(const std::vector<memory::Extent> fresh, backing_->Back(in_place));
-  SetResident(whole);
-  const absl::Status begun = arrival_.Begin(live, groups);
+  TORPOR_ASSIGN_OR_RETURN(arriving_.fresh, backing_->Back(in_place));
+  for (const memory::Extent& extent : arriving_.fresh) arriving_.unprepared.Add(extent);
+  SetResident(std::move(whole));
+  std::vector<memory::SwapGroup> groups = GroupsOf(live, arriving_.resident_before, options_);
   if (source != nullptr) OpenSource(std::move(source), groups);
-  absl::StatusOr<ArrivedBytes> copied =
-      begun.ok() ? EnqueueArrival(groups, fresh, whole, steps) : begun;
-  if (copied.ok()) {
-    const bool was_kept = is_kept_in_place_ && !resident_before.empty();
-    is_kept_in_place_ = was_kept || holds_addresses;
-    touches_.Reset(allocations);
-    if (!dirty()) uploads_.fresh().Reset();
-  } else {
-    ReleaseSource().IgnoreError();
-    SetResident(resident_before);
-    Undo(fresh);
-  }
-  return copied;
+  absl::Status begun = arrival_.Begin(
+      live, std::move(groups),
+      {.enqueue_group = [this](const memory::SwapGroup& group) { return EnqueueGroup(group); },
+       .enqueue_last = [this, steps] { return EnqueueLast(steps); },
+       .on_complete =
+           [this, done = steps.on_complete] {
+             if (done) done(arriving_.copied);
+           }});
+  if (!begun.ok()) UndoSwapIn();
+  return begun;
+}
+
+void DeviceImage::AdmitWork(const std::vector<memory::SwapAllocation>& live) {
+  const bool was_kept = is_kept_in_place_ && !arriving_.resident_before.empty();
+  is_kept_in_place_ = was_kept || std::ranges::any_of(live, &memory::SwapAllocation::holds_addresses);
+  touches_.Reset(ExtentsOf(live));
+  if (!dirty()) uploads_.fresh().Reset();
+}
+
+void DeviceImage::UndoSwapIn() {
+  arrival_.Abandon();
+  ReleaseSource().IgnoreError();
+  SetResident(arriving_.resident_before);
+  Undo(arriving_.fresh);
 }
 
 // A new home may hold another block's former bytes, and an allocation that comes while the image is
@@ -166,39 +217,29 @@ void DeviceImage::OpenSource(std::unique_ptr<PeerCopy> copy,
       std::make_unique<PeerSource>(std::move(copy), std::move(chunks), backing_->chunk_bytes());
 }
 
-absl::StatusOr<ArrivedBytes> DeviceImage::EnqueueArrival(
-    const std::vector<memory::SwapGroup>& groups, const std::vector<memory::Extent>& fresh,
-    const memory::ExtentSet& live, const ArrivalSteps& steps) {
-  memory::ExtentSet unprepared;
-  for (const memory::Extent& extent : fresh) unprepared.Add(extent);
-  ArrivedBytes copied;
-  for (const memory::SwapGroup& group : groups) {
-    for (const memory::Extent& piece : group) {
-      TORPOR_RETURN_IF_ERROR(Prepare(piece, live, unprepared));
-      TORPOR_RETURN_IF_ERROR(Bring(piece, arrival_.stream(), copied));
-    }
-    TORPOR_RETURN_IF_ERROR(arrival_.EndStep());
+absl::Status DeviceImage::EnqueueGroup(const memory::SwapGroup& group) {
+  for (const memory::Extent& piece : group) {
+    TORPOR_RETURN_IF_ERROR(Prepare(piece));
+    TORPOR_RETURN_IF_ERROR(Bring(piece));
   }
-  // The rest of blocks that are larger than their allocations.
-  for (const memory::Extent& rest : unprepared.extents()) {
-    TORPOR_RETURN_IF_ERROR(Prepare(rest, live, unprepared));
-  }
-  if (steps.enqueue_last) TORPOR_RETURN_IF_ERROR(steps.enqueue_last(arrival_.stream()));
-  TORPOR_RETURN_IF_ERROR(arrival_.Finish([done = steps.on_complete, copied] {
-    if (done) done(copied);
-  }));
-  return copied;
+  return absl::OkStatus();
 }
 
-absl::Status DeviceImage::Prepare(memory::Extent piece, const memory::ExtentSet& live,
-                                  memory::ExtentSet& unprepared) {
+absl::Status DeviceImage::EnqueueLast(const ArrivalSteps& steps) {
+  // The rest of blocks that are larger than their allocations.
+  const memory::ExtentSet rests = arriving_.unprepared;
+  for (const memory::Extent& rest : rests.extents()) TORPOR_RETURN_IF_ERROR(Prepare(rest));
+  return steps.enqueue_last ? steps.enqueue_last(arrival_.stream()) : absl::OkStatus();
+}
+
+absl::Status DeviceImage::Prepare(memory::Extent piece) {
   const Bytes unit = backing_->chunk_bytes();
   const memory::Extent chunks{RoundDown(piece.begin, unit), RoundUp(piece.end, unit)};
-  for (const memory::Extent& part : unprepared.Within(chunks)) {
+  for (const memory::Extent& part : arriving_.unprepared.Within(chunks)) {
     TORPOR_RETURN_IF_ERROR(backing_->Map(part));
-    TORPOR_RETURN_IF_ERROR(copies_.ClearOutside({part}, live, arrival_.stream()));
+    TORPOR_RETURN_IF_ERROR(copies_.ClearOutside({part}, arriving_.live, arrival_.stream()));
     arrival_.NotePrepared(part);
-    unprepared.Remove(part);
+    arriving_.unprepared.Remove(part);
   }
   return absl::OkStatus();
 }
@@ -329,7 +370,7 @@ absl::Status DeviceImage::MapPeer(const memory::ExtentSet& live, ChunkOwner& own
 
 absl::StatusOr<CUmemGenericAllocationHandle> DeviceImage::ShareChunk(std::uint64_t chunk) {
   // Other executors do not know which bytes are still in flight.
-  TORPOR_RETURN_IF_ERROR(arrival_.Wait());
+  TORPOR_RETURN_IF_ERROR(arrival_.WaitForOthers());
   TORPOR_ASSIGN_OR_RETURN(const CUmemGenericAllocationHandle handle, backing_->HandleOf(chunk));
   is_exported_ = true;
   return handle;
@@ -338,7 +379,7 @@ absl::StatusOr<CUmemGenericAllocationHandle> DeviceImage::ShareChunk(std::uint64
 absl::StatusOr<CUmemGenericAllocationHandle> DeviceImage::ChunkForCopy(std::uint64_t chunk) {
   if (!is_source_) return absl::FailedPreconditionError("the image is no source");
   if (dirty()) return absl::FailedPreconditionError("the image has changes of its own");
-  TORPOR_RETURN_IF_ERROR(arrival_.Wait());
+  TORPOR_RETURN_IF_ERROR(arrival_.WaitForOthers());
   return backing_->HandleOf(chunk);
 }
 
@@ -394,7 +435,8 @@ void DeviceImage::Undo(const std::vector<memory::Extent>& fresh) {
   for (const memory::Extent& extent : fresh) backing_->Release(extent, {}).IgnoreError();
 }
 
-absl::Status DeviceImage::Bring(memory::Extent extent, CUstream stream, ArrivedBytes& arrived) {
+absl::Status DeviceImage::Bring(memory::Extent extent) {
+  const CUstream stream = arrival_.stream();
   Bytes cleared_to = extent.begin;
   blocks_.OnArriving(extent);
   for (const memory::Extent& written : blocks_.Written(extent)) {
@@ -403,7 +445,8 @@ absl::Status DeviceImage::Bring(memory::Extent extent, CUstream stream, ArrivedB
         source_ ? source_->Reach(written) : std::vector<BackedPart>();
     TORPOR_RETURN_IF_ERROR(source.empty() ? copies_.In(written, stream)
                                           : copies_.From(source, stream));
-    (source.empty() ? arrived.from_host : arrived.from_peer) += blocks_.ByOrigin(written);
+    ArrivedBytes& copied = arriving_.copied;
+    (source.empty() ? copied.from_host : copied.from_peer) += blocks_.ByOrigin(written);
     cleared_to = written.end;
   }
   return copies_.Clear({cleared_to, extent.end}, stream);

@@ -60,7 +60,8 @@ struct ImageUse {
 // allocations have named, and the host image is mapped there.
 //
 // Swapping, growing and shrinking come from one thread at a time and block, except that a swap-in's
-// copies go on after the call. Meanwhile the thread that executes the session's calls may call
+// copies go on after the call, and ContinueSwapIn runs beside the session's work. Meanwhile the
+// thread that executes the session's calls may call
 // `Resolve`, `Contains` and `MarkDirty`, and use addresses(), touches() and uploads(); any thread
 // may call `ShareChunk` and `ChunkForCopy`.
 class DeviceImage {
@@ -79,7 +80,7 @@ class DeviceImage {
   struct ArrivalSteps {
     // Enqueues work behind the copies, on the copies' stream, with `live` resident.
     std::function<absl::Status(CUstream)> enqueue_last;
-    // Called with the copied bytes; see ImageArrival::Finish.
+    // Called with the copied bytes; see ImageArrival::Steps.
     std::function<void(const ArrivedBytes&)> on_complete;
   };
   // Makes exactly `live` (disjoint) resident: copies missing allocations from the host, in this
@@ -92,6 +93,15 @@ class DeviceImage {
   absl::StatusOr<ArrivedBytes> SwapIn(const std::vector<memory::SwapAllocation>& live,
                                       const ArrivalSteps& steps = {},
                                       std::unique_ptr<PeerCopy> source = nullptr);
+  // The same in three parts. BeginSwapIn returns when the first copies are enqueued, and may fail
+  // as SwapIn does. From then on the session works; what needs memory whose copy is not enqueued
+  // yet enqueues up to there. ContinueSwapIn enqueues all copies, and FinishSwapIn, while no
+  // command of the session is executed, what goes behind. An error of the latter two is as bad as a
+  // lost context: work may use the memory.
+  absl::Status BeginSwapIn(const std::vector<memory::SwapAllocation>& live,
+                           const ArrivalSteps& steps);
+  absl::Status ContinueSwapIn();
+  absl::StatusOr<ArrivedBytes> FinishSwapIn();
   // Call before SwapIn of an image that another GPU has had since it was last in step here: parts
   // that have changed in the host image count as missing from now on. FailedPrecondition if the GPU
   // has changes that were not written back.
@@ -199,22 +209,33 @@ class DeviceImage {
   absl::Status MapHostPart(memory::Extent extent);
   // Gives back `fresh` after an error, newly backed in vain.
   void Undo(const std::vector<memory::Extent>& fresh);
-  // Returns the bytes to copy.
-  absl::StatusOr<ArrivedBytes> EnqueueArrival(const std::vector<memory::SwapGroup>& groups,
-                                              const std::vector<memory::Extent>& fresh,
-                                              const memory::ExtentSet& live,
-                                              const ArrivalSteps& steps);
-  // Maps the part of `unprepared` in the chunks of `piece`, enqueues the clearing around `live`,
-  // and takes the part out of `unprepared`. The GPU copies while later chunks are still being
-  // mapped.
-  absl::Status Prepare(memory::Extent piece, const memory::ExtentSet& live,
-                       memory::ExtentSet& unprepared);
+  // Backs `live` and begins the arrival; enqueues nothing yet.
+  absl::Status OpenSwapIn(const std::vector<memory::SwapAllocation>& live,
+                          const ArrivalSteps& steps, std::unique_ptr<PeerCopy> source);
+  // Work that uses `live` is about to come.
+  void AdmitWork(const std::vector<memory::SwapAllocation>& live);
+  // After an error before AdmitWork: as before OpenSwapIn.
+  void UndoSwapIn();
+  absl::Status EnqueueGroup(const memory::SwapGroup& group);
+  absl::Status EnqueueLast(const ArrivalSteps& steps);
+  // Maps what is unprepared in the chunks of `piece`, and enqueues the clearing around live bytes.
+  // The GPU copies while later chunks are still being mapped.
+  absl::Status Prepare(memory::Extent piece);
   // Opens source_ for what has been written of the groups.
   void OpenSource(std::unique_ptr<PeerCopy> copy, const std::vector<memory::SwapGroup>& groups);
-  // Adds the copied bytes to `arrived`; never-written parts are cleared instead.
-  absl::Status Bring(memory::Extent extent, CUstream stream, ArrivedBytes& arrived);
+  // Never-written parts are cleared in place of copied.
+  absl::Status Bring(memory::Extent extent);
   absl::Status Wait(CUstream stream) const;
   void SetResident(memory::ExtentSet resident) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The latest swap-in.
+  struct Arriving {
+    memory::ExtentSet live;
+    memory::ExtentSet resident_before;
+    std::vector<memory::Extent> fresh;  // newly backed
+    memory::ExtentSet unprepared;       // of `fresh`
+    ArrivedBytes copied;                // so far
+  };
 
   const Device& device_;
   const std::unique_ptr<ImageBacking> backing_;
@@ -235,7 +256,8 @@ class DeviceImage {
   ImageArrival arrival_;
   ImageTouches touches_;
   ImageUploads uploads_;
-  std::unique_ptr<PeerSource> source_;  // of the arrival; of the swapping thread
+  Arriving arriving_;                   // of the thread that enqueues for arrival_
+  std::unique_ptr<PeerSource> source_;  // likewise
 };
 
 }  // namespace torpor::executor

@@ -24,11 +24,12 @@ ImageArrival::~ImageArrival() {
 }
 
 absl::Status ImageArrival::Begin(const std::vector<memory::SwapAllocation>& allocations,
-                                 const std::vector<memory::SwapGroup>& groups) {
+                                 std::vector<memory::SwapGroup> groups, Steps steps) {
   if (stream() == nullptr) {
     TORPOR_ASSIGN_OR_RETURN(const CUstream made, device_.CreateStream());
     stream_.store(made, std::memory_order_release);
   }
+  MutexLock lock(&mutex_);
   for (const CUevent event : events_) event_pool_.Return(event);
   events_.clear();
   passed_.clear();
@@ -36,8 +37,12 @@ absl::Status ImageArrival::Begin(const std::vector<memory::SwapAllocation>& allo
   leads_anywhere_ = false;
   pieces_.clear();
   prepared_.clear();
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    for (const memory::Extent& piece : groups[i]) pieces_.push_back({piece, i + 1});
+  groups_ = std::move(groups);
+  steps_ = groups_.size() + 1;
+  enqueue_ = std::move(steps);
+  status_ = absl::OkStatus();
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    for (const memory::Extent& piece : groups_[i]) pieces_.push_back({piece, i + 1});
   }
   const auto begin_of = [](const auto& item) { return item.extent.begin; };
   std::ranges::sort(pieces_, {}, begin_of);
@@ -47,38 +52,91 @@ absl::Status ImageArrival::Begin(const std::vector<memory::SwapAllocation>& allo
         {allocation.extent, StepOf(allocation.extent), allocation.holds_addresses});
   }
   std::ranges::sort(allocations_, {}, begin_of);
+  pending_.store(true, std::memory_order_relaxed);
   return absl::OkStatus();
 }
 
-absl::Status ImageArrival::EndStep() {
+absl::StatusOr<bool> ImageArrival::EnqueueGroup() {
+  MutexLock lock(&mutex_);
+  const Step next = std::min(events_.size() + 1, groups_.size());
+  TORPOR_RETURN_IF_ERROR(EnqueueUpTo(next));
+  return next < groups_.size();
+}
+
+absl::Status ImageArrival::EnqueueAll() {
+  MutexLock lock(&mutex_);
+  return EnqueueUpTo(steps_);
+}
+
+absl::Status ImageArrival::EnqueueUpTo(Step steps) {
+  while (status_.ok() && events_.size() < steps) {
+    status_ = EnqueueStep();
+    if (!status_.ok() || events_.size() == steps_) enqueued_.SignalAll();
+  }
+  return status_;
+}
+
+absl::Status ImageArrival::EnqueueStep() {
+  const Step step = events_.size();
+  if (step < groups_.size()) {
+    TORPOR_RETURN_IF_ERROR(enqueue_.enqueue_group(groups_[step]));
+    return RecordEvent();
+  }
+  TORPOR_RETURN_IF_ERROR(enqueue_.enqueue_last());
+  TORPOR_RETURN_IF_ERROR(RecordEvent());
+  return AskForCompletion();
+}
+
+absl::Status ImageArrival::RecordEvent() {
   TORPOR_ASSIGN_OR_RETURN(const CUevent event, event_pool_.Take());
   events_.push_back(event);
   return device_.Status(device_.driver().EventRecord(event, stream()), "cuEventRecord");
 }
 
-absl::Status ImageArrival::Finish(std::function<void()> on_complete) {
-  TORPOR_RETURN_IF_ERROR(EndStep());
-  on_complete_ = std::move(on_complete);
-  pending_.store(true, std::memory_order_relaxed);
-  const CUresult asked = device_.driver().LaunchHostFunc(stream(), OnArrived, this);
-  if (asked != CUDA_SUCCESS) pending_.store(false, std::memory_order_relaxed);
-  return device_.Status(asked, "cuLaunchHostFunc");
+absl::Status ImageArrival::AskForCompletion() {
+  return device_.Status(device_.driver().LaunchHostFunc(stream(), OnArrived, this),
+                        "cuLaunchHostFunc");
+}
+
+void ImageArrival::Abandon() {
+  MutexLock lock(&mutex_);
+  steps_ = events_.size();
+  groups_.clear();
+  status_ = absl::OkStatus();
+  pending_.store(false, std::memory_order_relaxed);
+  enqueued_.SignalAll();
 }
 
 void ImageArrival::OnArrived(void* arrival) {
   auto* const self = static_cast<ImageArrival*>(arrival);
   self->pending_.store(false, std::memory_order_relaxed);
-  if (self->on_complete_) self->on_complete_();
+  if (self->enqueue_.on_complete) self->enqueue_.on_complete();
 }
 
-absl::Status ImageArrival::Wait() const {
+absl::Status ImageArrival::Wait() {
+  absl::Status enqueued = EnqueueAll();
+  enqueued.Update(Synchronize());
+  return enqueued;
+}
+
+absl::Status ImageArrival::WaitForOthers() {
+  {
+    MutexLock lock(&mutex_);
+    while (status_.ok() && events_.size() < steps_) mutex_.WaitFor(enqueued_, absl::Seconds(1));
+    TORPOR_RETURN_IF_ERROR(status_);
+  }
+  return Synchronize();
+}
+
+absl::Status ImageArrival::Synchronize() const {
   if (stream() == nullptr) return absl::OkStatus();
   return device_.Status(device_.driver().StreamSynchronize(stream()),
                         "copying an image to the GPU");
 }
 
-absl::Status ImageArrival::AwaitPreparation(memory::Extent extent, CUstream stream) const {
+absl::Status ImageArrival::AwaitPreparation(memory::Extent extent, CUstream stream) {
   if (!is_pending()) return absl::OkStatus();
+  MutexLock lock(&mutex_);
   Step last = 0;
   for (const Piece& piece : prepared_) {
     const bool overlaps = piece.extent.begin < extent.end && extent.begin < piece.extent.end;
@@ -133,6 +191,9 @@ CUresult ImageArrival::PassNeeded(CUstream stream) {
   Step& passed = passed_[stream];
   if (passed >= step) return CUDA_SUCCESS;
   passed = step;
+  MutexLock lock(&mutex_);
+  // The thread that swaps tells torpord of the error.
+  if (!EnqueueUpTo(step).ok()) return CUDA_ERROR_UNKNOWN;
   return device_.driver().StreamWaitEvent(stream, events_[step - 1], 0);
 }
 

@@ -46,21 +46,40 @@ absl::Status Session::CheckNoLease(const char* operation) const {
 
 absl::StatusOr<ArrivedBytes> Session::SwapIn(const std::vector<memory::SwapAllocation>& live,
                                              bool is_whole, std::unique_ptr<PeerCopy> source,
-                                             bool refreshes) {
+                                             bool refreshes, const std::function<void()>& on_begun) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-in"));
-  const TimePoint start = SteadyClock().Now();
-  MutexLock lock(&run_mutex_);
   DeviceImage& image = memory_->image();
-  if (refreshes) TORPOR_RETURN_IF_ERROR(image.ForgetStale());
-  DeviceImage::ArrivalSteps steps;
-  steps.enqueue_last =
-      [&, before = image.resident()](CUstream stream)
-          ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_) { return RestoreObjects(before, stream); };
-  steps.on_complete = [this, start](const ArrivedBytes& bytes) {
-    environment_.listener.OnArrival(identity_.id, bytes, SteadyClock().Now() - start);
-  };
-  TORPOR_ASSIGN_OR_RETURN(const ArrivedBytes copied, image.SwapIn(live, steps, std::move(source)));
   const bool waits = is_whole || image.options().pipeline == SwapPipeline::kNone;
+  {
+    MutexLock lock(&run_mutex_);
+    if (refreshes) TORPOR_RETURN_IF_ERROR(image.ForgetStale());
+    const DeviceImage::ArrivalSteps steps = StepsOfArrival();
+    if (waits || source != nullptr || !on_begun) {
+      return SwapInAtOnce(live, steps, std::move(source), waits);
+    }
+    TORPOR_RETURN_IF_ERROR(image.BeginSwapIn(live, steps));
+  }
+  on_begun();
+  TORPOR_RETURN_IF_ERROR(image.ContinueSwapIn());
+  MutexLock lock(&run_mutex_);
+  return image.FinishSwapIn();
+}
+
+DeviceImage::ArrivalSteps Session::StepsOfArrival() {
+  const TimePoint start = SteadyClock().Now();
+  return {.enqueue_last = [this, before = memory_->image().resident()](CUstream stream)
+              ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_) { return RestoreObjects(before, stream); },
+          .on_complete =
+              [this, start](const ArrivedBytes& bytes) {
+                environment_.listener.OnArrival(identity_.id, bytes, SteadyClock().Now() - start);
+              }};
+}
+
+absl::StatusOr<ArrivedBytes> Session::SwapInAtOnce(
+    const std::vector<memory::SwapAllocation>& live, const DeviceImage::ArrivalSteps& steps,
+    std::unique_ptr<PeerCopy> source, bool waits) {
+  DeviceImage& image = memory_->image();
+  TORPOR_ASSIGN_OR_RETURN(const ArrivedBytes copied, image.SwapIn(live, steps, std::move(source)));
   const absl::Status arrived = waits ? image.arrival().Wait() : absl::OkStatus();
   if (arrived.ok()) return copied;
   image.Drop().IgnoreError();

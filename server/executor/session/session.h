@@ -85,10 +85,13 @@ class Session {
   // operation. Brings the image to the GPU in the order of `live`; copies may still be in flight on
   // return, unless `is_whole`. If the session had nothing on the GPU, a failed swap-in leaves
   // nothing there. For `source` and the result see DeviceImage::SwapIn. `refreshes`: of an older
-  // copy on the GPU, parts that the host image has otherwise by now come anew.
+  // copy on the GPU, parts that the host image has otherwise by now come anew. `on_begun`, unless
+  // null, is called when a lease may begin, if that is earlier than the return; after an error
+  // later than that the context is as good as lost.
   absl::StatusOr<ArrivedBytes> SwapIn(const std::vector<memory::SwapAllocation>& live,
                                       bool is_whole, std::unique_ptr<PeerCopy> source = nullptr,
-                                      bool refreshes = false);
+                                      bool refreshes = false,
+                                      const std::function<void()>& on_begun = nullptr);
   absl::Status ReleaseSource() { return memory_->image().ReleaseSource(); }
   absl::StatusOr<SwappedOut> SwapOut(const SwapOutOptions& options, CUstream stream,
                                      MemoryFindings& findings);
@@ -146,6 +149,12 @@ class Session {
   bool IsMovable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_);
   absl::Status CheckNoLease(const char* operation) const;
   std::unique_ptr<BatchRunner> MakeRunner();
+  DeviceImage::ArrivalSteps StepsOfArrival();
+  // A swap-in without anything beside; `waits` for the last copy.
+  absl::StatusOr<ArrivedBytes> SwapInAtOnce(const std::vector<memory::SwapAllocation>& live,
+                                            const DeviceImage::ArrivalSteps& steps,
+                                            std::unique_ptr<PeerCopy> source, bool waits)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_);
   // A checkpoint in a lease, on the thread of the running batch.
   absl::Status SaveInLease(std::uint64_t last_command) ABSL_NO_THREAD_SAFETY_ANALYSIS;
   // Makes the host image equal to the device's memory, values of objects included.

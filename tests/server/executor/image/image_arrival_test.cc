@@ -23,13 +23,25 @@ class ImageArrivalTest : public testing::Test {
     Begin();
   }
   void Begin() {
+    ASSERT_NO_FATAL_FAILURE(BeginWithoutCopies());
+    ASSERT_TRUE(arrival_->EnqueueAll().ok());
+    EXPECT_EQ(enqueued_, kAll);
+  }
+  void BeginWithoutCopies() {
+    cuda_.Release();  // an earlier arrival's
     cuda_.HoldStreams();
+    enqueued_ = 0;
+    const auto enqueue = [this] {
+      if (++enqueued_ == fails_at_) return absl::InternalError("as the test wants");
+      return absl::OkStatus();
+    };
     ASSERT_TRUE(
         arrival_
-            ->Begin({{{0, 20}}, {{20, 30}}, {{50, 60}, true}}, {{{0, 10}, {50, 60}}, {{10, 30}}})
+            ->Begin({{{0, 20}}, {{20, 30}}, {{50, 60}, true}}, {{{0, 10}, {50, 60}}, {{10, 30}}},
+                    {.enqueue_group = [enqueue](const memory::SwapGroup&) { return enqueue(); },
+                     .enqueue_last = enqueue,
+                     .on_complete = [this] { ++completed_; }})
             .ok());
-    for (int step = 1; step < kAll; ++step) ASSERT_TRUE(arrival_->EndStep().ok());
-    ASSERT_TRUE(arrival_->Finish([this] { ++completed_; }).ok());
   }
   // After how many steps work that is enqueued now runs; 0 if it waits for nothing.
   int StepsWaitedFor() {
@@ -53,8 +65,44 @@ class ImageArrivalTest : public testing::Test {
   std::unique_ptr<ImageArrival> arrival_;
   CUstream user_ = nullptr;
   std::size_t launched_ = 0;
+  int enqueued_ = 0;   // steps of the present arrival
+  int fails_at_ = 0;   // the step that cannot be enqueued; 0: none
   int completed_ = 0;
 };
+
+TEST_F(ImageArrivalTest, WhatIsNeededIsEnqueuedByWhoeverNeedsIt) {
+  BeginWithoutCopies();
+  EXPECT_TRUE(arrival_->is_pending());
+  arrival_->Need({30, 50}, true);
+  EXPECT_EQ(arrival_->Pass(user_), CUDA_SUCCESS);
+  EXPECT_EQ(enqueued_, 0) << "no group has these bytes";
+  arrival_->Need({5, 10}, true);
+  EXPECT_EQ(StepsWaitedFor(), kFirstGroup);
+  EXPECT_EQ(enqueued_, kFirstGroup);
+  EXPECT_EQ(arrival_->EnqueueGroup().value(), false) << "the second is the last";
+  EXPECT_EQ(enqueued_, kSecondGroup);
+  EXPECT_EQ(arrival_->EnqueueGroup().value(), false);
+  EXPECT_EQ(enqueued_, kSecondGroup) << "the end is no group";
+  arrival_->NeedAll();
+  EXPECT_EQ(arrival_->Pass(user_), CUDA_SUCCESS);
+  EXPECT_EQ(enqueued_, kAll);
+}
+
+TEST_F(ImageArrivalTest, AnErrorEndsEnqueueingForAll) {
+  fails_at_ = kSecondGroup;
+  BeginWithoutCopies();
+  arrival_->Need({5, 10}, true);
+  EXPECT_EQ(StepsWaitedFor(), kFirstGroup);
+  arrival_->Need({15, 16}, true);
+  EXPECT_NE(arrival_->Pass(user_), CUDA_SUCCESS);
+  EXPECT_FALSE(arrival_->EnqueueGroup().ok());
+  EXPECT_FALSE(arrival_->WaitForOthers().ok());
+  EXPECT_FALSE(arrival_->Wait().ok());
+  EXPECT_EQ(enqueued_, kSecondGroup) << "no step is tried twice";
+  arrival_->Abandon();
+  EXPECT_FALSE(arrival_->is_pending());
+  EXPECT_TRUE(arrival_->Wait().ok());
+}
 
 TEST_F(ImageArrivalTest, WorkThatNeedsNothingDoesNotWait) {
   arrival_->Need({30, 50}, true);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <cstring>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -40,6 +41,15 @@ class PipelinedSwapInTest : public BatchTest {
     s_.cuda.HoldStreams();
     ASSERT_TRUE(s_.session->SwapIn({{kFirst, first_holds_addresses}, {kLast}}, false).ok());
     ASSERT_TRUE(s_.session->BeginLease({kLease}, learn).ok());
+  }
+  // Swaps in, and does `work` under a lease before more than the first group is enqueued.
+  void ReturnDuring(const std::function<void()>& work) {
+    s_.cuda.HoldStreams();
+    const auto on_begun = [&] {
+      ASSERT_TRUE(s_.session->BeginLease({kLease}).ok());
+      work();
+    };
+    ASSERT_TRUE(s_.session->SwapIn({{kFirst}, {kLast}}, false, nullptr, false, on_begun).ok());
   }
   // Kernel 4 of module 3, which has the fake's variable.
   void LoadVariable(const std::vector<std::uint8_t>& image = UsingModule()) {
@@ -97,6 +107,41 @@ TEST_F(PipelinedSwapInTest, OneThatPointsIntoTheLastWaitsLonger) {
   Return();
   EXPECT_EQ(StepsUntilLaunched(base() + kLast.begin), kLastIsThere);
   EXPECT_THAT(s_.cuda.bytes_seen(), ElementsAre(kOldByte));
+}
+
+TEST_F(PipelinedSwapInTest, WorkComesBeforeAllCopiesAreEnqueued) {
+  Evict();
+  ReturnDuring([&] {
+    EXPECT_EQ(StepsUntilLaunched(base() + kFirst.begin + 5), kFirstIsThere);
+    EXPECT_THAT(s_.cuda.bytes_seen(), ElementsAre(kOldByte));
+  });
+  s_.cuda.Release();
+  EXPECT_FALSE(s_.memory->image().arrival().is_pending());
+  EXPECT_THAT(s_.events.arrived, ElementsAre(4 * kMiB, 4 * kMiB));
+  EXPECT_EQ(*OnGpu(kLast.begin), kOldByte);
+}
+
+TEST_F(PipelinedSwapInTest, WorkEnqueuesTheCopiesThatItNeeds) {
+  Evict();
+  ReturnDuring([&] {
+    EXPECT_EQ(StepsUntilLaunched(base() + kLast.begin), kLastIsThere);
+    EXPECT_THAT(s_.cuda.bytes_seen(), ElementsAre(kOldByte));
+  });
+}
+
+TEST_F(PipelinedSwapInTest, WorkThatNeedsVariablesRestoresThem) {
+  LoadVariable();
+  Evict();
+  ReturnDuring([&] {
+    const std::uint64_t number = 1;
+    wire::LaunchKernel launch = Launch(number);
+    launch.kernel = 4;
+    Enqueue(launch);
+    Arrive(kLastIsThere);
+    EXPECT_EQ(launches(), 0u);
+    Arrive(1);
+    EXPECT_EQ(launches(), 1u);
+  });
 }
 
 TEST_F(PipelinedSwapInTest, AKernelWithoutPointersWaitsForNothing) {
