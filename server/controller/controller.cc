@@ -281,7 +281,8 @@ void Controller::OnExecutorMessage(const std::shared_ptr<ExecutorChannel>& link,
   if (message.has_register_()) return recovery_.Register(link, message.register_());
   GpuExecutor* const executor = tables_.executors.OfLink(link);
   if (!executor) return link->Close("an executor registers first");
-  if (message.has_operation_done()) executor->OnOperationDone(message.operation_done(), loop_.Now());
+  if (message.has_operation_done())
+    executor->OnOperationDone(message.operation_done(), loop_.Now());
   if (message.has_context_lost()) losses_.OnContextLost(executor->gpu(), message.context_lost());
   if (message.has_memory_use()) executor->OnMemory(message.memory_use());
   if (message.has_swap_in_complete()) {

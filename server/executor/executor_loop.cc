@@ -80,9 +80,8 @@ LoopMessage ExecutorLoop::Do(const Work& work, const absl::StatusOr<CUstream>& s
   }
   const auto& operation = std::get<v1::DaemonMessage>(work);
   if (stream.ok()) {
-    return RunOperation(environment_, operation, *stream, [this](const OperationOutcome& outcome) {
-      Post(EarlyAnswer{outcome});
-    });
+    return RunOperation(environment_, operation, *stream,
+                        [this](const OperationOutcome& outcome) { Post(EarlyAnswer{outcome}); });
   }
   OperationOutcome result;
   result.operation_id = operation.operation_id();

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -12,9 +14,24 @@
 namespace torpor::executor {
 namespace {
 
+// A thread fills small pages at 3 GB/s (an H100's host), a third of what a swap-out copies.
+constexpr Bytes kPopulatedByAThread = 8 * kMiB;
+constexpr unsigned kPopulatingThreads = 8;
+
 // Has the system provide the pages, which the driver would otherwise do under locks of its own,
 // while other calls wait. A kernel before 5.14 leaves the pages to the driver.
-void Populate(void* begin, Bytes bytes) { madvise(begin, bytes, MADV_POPULATE_WRITE); }
+void Populate(std::uint8_t* begin, Bytes bytes) {
+  const Bytes most =
+      std::min(kPopulatingThreads, std::max(1U, std::thread::hardware_concurrency() / 2));
+  const Bytes threads = std::clamp<Bytes>(bytes / kPopulatedByAThread, 1, most);
+  const Bytes share = RoundUp((bytes + threads - 1) / threads, kPopulatedByAThread);
+  std::vector<std::jthread> others;
+  for (Bytes at = share; at < bytes; at += share) {
+    others.emplace_back(
+        [=] { madvise(begin + at, std::min(share, bytes - at), MADV_POPULATE_WRITE); });
+  }
+  madvise(begin, std::min(share, bytes), MADV_POPULATE_WRITE);
+}
 
 }  // namespace
 

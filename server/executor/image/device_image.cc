@@ -133,8 +133,8 @@ absl::Status DeviceImage::OpenSwapIn(const std::vector<memory::SwapAllocation>& 
   }
   for (const memory::Extent& extent : whole.extents()) TORPOR_RETURN_IF_ERROR(MapHostPart(extent));
   if (!has_unsaved()) TORPOR_RETURN_IF_ERROR(ReturnToCheckpoint());
-  arriving_ = {.live = whole, .resident_before = resident(), .fresh = {}, .unprepared = {},
-               .copied = {}};
+  arriving_ = {
+      .live = whole, .resident_before = resident(), .fresh = {}, .unprepared = {}, .copied = {}};
   std::vector<memory::Extent> in_place = ExtentsOf(live);
   std::ranges::sort(in_place, {}, &memory::Extent::begin);
   TORPOR_ASSIGN_OR_RETURN(arriving_.fresh, backing_->Back(in_place));
@@ -156,7 +156,8 @@ absl::Status DeviceImage::OpenSwapIn(const std::vector<memory::SwapAllocation>& 
 
 void DeviceImage::AdmitWork(const std::vector<memory::SwapAllocation>& live) {
   const bool was_kept = is_kept_in_place_ && !arriving_.resident_before.empty();
-  is_kept_in_place_ = was_kept || std::ranges::any_of(live, &memory::SwapAllocation::holds_addresses);
+  is_kept_in_place_ =
+      was_kept || std::ranges::any_of(live, &memory::SwapAllocation::holds_addresses);
   touches_.Reset(ExtentsOf(live));
   if (!dirty()) uploads_.fresh().Reset();
 }

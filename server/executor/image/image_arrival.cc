@@ -1,6 +1,7 @@
 #include "server/executor/image/image_arrival.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -32,6 +33,8 @@ absl::Status ImageArrival::Begin(const std::vector<memory::SwapAllocation>& allo
   MutexLock lock(&mutex_);
   for (const CUevent event : events_) event_pool_.Return(event);
   events_.clear();
+  events_.reserve(groups.size() + 1);  // they stay where they are
+  recorded_.store(0, std::memory_order_relaxed);
   passed_.clear();
   needed_ = 0;
   leads_anywhere_ = false;
@@ -57,15 +60,20 @@ absl::Status ImageArrival::Begin(const std::vector<memory::SwapAllocation>& allo
 }
 
 absl::StatusOr<bool> ImageArrival::EnqueueGroup() {
+  while (wanting_.load(std::memory_order_relaxed) > 0) std::this_thread::yield();
   MutexLock lock(&mutex_);
   const Step next = std::min(events_.size() + 1, groups_.size());
   TORPOR_RETURN_IF_ERROR(EnqueueUpTo(next));
   return next < groups_.size();
 }
 
-absl::Status ImageArrival::EnqueueAll() {
+absl::Status ImageArrival::EnqueueAll() { return EnqueueWanted(steps_); }
+
+absl::Status ImageArrival::EnqueueWanted(Step steps) {
+  wanting_.fetch_add(1, std::memory_order_relaxed);
   MutexLock lock(&mutex_);
-  return EnqueueUpTo(steps_);
+  wanting_.fetch_sub(1, std::memory_order_relaxed);
+  return EnqueueUpTo(steps);
 }
 
 absl::Status ImageArrival::EnqueueUpTo(Step steps) {
@@ -90,7 +98,10 @@ absl::Status ImageArrival::EnqueueStep() {
 absl::Status ImageArrival::RecordEvent() {
   TORPOR_ASSIGN_OR_RETURN(const CUevent event, event_pool_.Take());
   events_.push_back(event);
-  return device_.Status(device_.driver().EventRecord(event, stream()), "cuEventRecord");
+  TORPOR_RETURN_IF_ERROR(
+      device_.Status(device_.driver().EventRecord(event, stream()), "cuEventRecord"));
+  recorded_.store(events_.size(), std::memory_order_release);
+  return absl::OkStatus();
 }
 
 absl::Status ImageArrival::AskForCompletion() {
@@ -191,9 +202,10 @@ CUresult ImageArrival::PassNeeded(CUstream stream) {
   Step& passed = passed_[stream];
   if (passed >= step) return CUDA_SUCCESS;
   passed = step;
-  MutexLock lock(&mutex_);
-  // The thread that swaps tells torpord of the error.
-  if (!EnqueueUpTo(step).ok()) return CUDA_ERROR_UNKNOWN;
+  // The thread that swaps tells torpord of an error.
+  if (recorded_.load(std::memory_order_acquire) < step && !EnqueueWanted(step).ok()) {
+    return CUDA_ERROR_UNKNOWN;
+  }
   return device_.driver().StreamWaitEvent(stream, events_[step - 1], 0);
 }
 

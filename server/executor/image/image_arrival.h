@@ -108,6 +108,8 @@ class ImageArrival {
   CUresult PassNeeded(CUstream stream) ABSL_LOCKS_EXCLUDED(mutex_);
   void Need(Step step) { needed_ = needed_ < step ? step : needed_; }
   Step StepOf(memory::Extent bytes) const;
+  // As EnqueueUpTo, before others.
+  absl::Status EnqueueWanted(Step steps) ABSL_LOCKS_EXCLUDED(mutex_);
   // Enqueues until `steps` events have been recorded.
   absl::Status EnqueueUpTo(Step steps) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status EnqueueStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -124,14 +126,17 @@ class ImageArrival {
   Step steps_ = 0;                       // groups, and the end
   std::atomic<bool> pending_{false};
 
-  // Held while something is enqueued, by the steps of `enqueue_` too.
+  // Held while something is enqueued, by the steps of `enqueue_` too. Whoever enqueues one group
+  // after the other lets a thread go first that wants a certain group: absl::Mutex would not.
   Mutex mutex_;
+  std::atomic<int> wanting_{0};  // threads that want the mutex for a group
   std::vector<memory::SwapGroup> groups_ ABSL_GUARDED_BY(mutex_);
-  Steps enqueue_;                 // under mutex_, but for on_complete
-  std::vector<CUevent> events_;   // of the steps enqueued so far; under mutex_
-  std::vector<Piece> prepared_;   // in order of arrival; under mutex_
+  Steps enqueue_;                  // under mutex_, but for on_complete
+  std::vector<CUevent> events_;    // of the steps enqueued so far; under mutex_, or below recorded_
+  std::atomic<Step> recorded_{0};  // so many of events_
+  std::vector<Piece> prepared_;    // in order of arrival; under mutex_
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  absl::CondVar enqueued_;        // all, or not to be
+  absl::CondVar enqueued_;  // all, or not to be
 
   // Of the thread that executes commands.
   Step needed_ = 0;

@@ -46,7 +46,8 @@ absl::Status Session::CheckNoLease(const char* operation) const {
 
 absl::StatusOr<ArrivedBytes> Session::SwapIn(const std::vector<memory::SwapAllocation>& live,
                                              bool is_whole, std::unique_ptr<PeerCopy> source,
-                                             bool refreshes, const std::function<void()>& on_begun) {
+                                             bool refreshes,
+                                             const std::function<void()>& on_begun) {
   TORPOR_RETURN_IF_ERROR(CheckNoLease("swap-in"));
   DeviceImage& image = memory_->image();
   const bool waits = is_whole || image.options().pipeline == SwapPipeline::kNone;
@@ -68,16 +69,17 @@ absl::StatusOr<ArrivedBytes> Session::SwapIn(const std::vector<memory::SwapAlloc
 DeviceImage::ArrivalSteps Session::StepsOfArrival() {
   const TimePoint start = SteadyClock().Now();
   return {.enqueue_last = [this, before = memory_->image().resident()](CUstream stream)
-              ABSL_EXCLUSIVE_LOCKS_REQUIRED(run_mutex_) { return RestoreObjects(before, stream); },
+                              ABSL_EXCLUSIVE_LOCKS_REQUIRED(
+                                  run_mutex_) { return RestoreObjects(before, stream); },
           .on_complete =
               [this, start](const ArrivedBytes& bytes) {
                 environment_.listener.OnArrival(identity_.id, bytes, SteadyClock().Now() - start);
               }};
 }
 
-absl::StatusOr<ArrivedBytes> Session::SwapInAtOnce(
-    const std::vector<memory::SwapAllocation>& live, const DeviceImage::ArrivalSteps& steps,
-    std::unique_ptr<PeerCopy> source, bool waits) {
+absl::StatusOr<ArrivedBytes> Session::SwapInAtOnce(const std::vector<memory::SwapAllocation>& live,
+                                                   const DeviceImage::ArrivalSteps& steps,
+                                                   std::unique_ptr<PeerCopy> source, bool waits) {
   DeviceImage& image = memory_->image();
   TORPOR_ASSIGN_OR_RETURN(const ArrivedBytes copied, image.SwapIn(live, steps, std::move(source)));
   const absl::Status arrived = waits ? image.arrival().Wait() : absl::OkStatus();

@@ -1,6 +1,6 @@
 // What the programs of this folder check themselves with. A failure says where and ends the
-// program with status 1, or lets it go on and end so if CHECK_GOES_ON is set: to learn all of what a
-// driver does otherwise. main ends with `return Pass();`.
+// program with status 1, or lets it go on and end so if CHECK_GOES_ON is set: to learn all of what
+// a driver does otherwise. main ends with `return Pass();`.
 #pragma once
 
 #include <cuda_runtime.h>

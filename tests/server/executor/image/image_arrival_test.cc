@@ -65,8 +65,8 @@ class ImageArrivalTest : public testing::Test {
   std::unique_ptr<ImageArrival> arrival_;
   CUstream user_ = nullptr;
   std::size_t launched_ = 0;
-  int enqueued_ = 0;   // steps of the present arrival
-  int fails_at_ = 0;   // the step that cannot be enqueued; 0: none
+  int enqueued_ = 0;  // steps of the present arrival
+  int fails_at_ = 0;  // the step that cannot be enqueued; 0: none
   int completed_ = 0;
 };
 
