@@ -285,6 +285,10 @@ struct NodeState {
   Bytes LargestCapacity() const;
   // Whether a shard is larger than any GPU. False before the first GPU has served.
   bool IsTooLarge(const Instance& lead) const;
+  // Whether a known request waits, and so neither runs nor is lost.
+  bool IsWaiting(const Request& request) const {
+    return instances.at(request.instance).waiting.count(request.turn) > 0;
+  }
   // The instance's next request. The instance must have a waiting one.
   const Request& FirstOf(const Instance& instance) const {
     return requests.at(instance.waiting.begin()->second);
