@@ -62,6 +62,7 @@ struct ExecutorDown {
 };
 
 // Sets a tenant's weight, from kMinWeight to kMaxWeight. Waiting tenants share GPU time by weight.
+// A tenant of weight 1, as a new one is, costs no memory: so that a removed one may be forgotten.
 struct TenantSet {
   TenantId tenant;
   double weight = 1;

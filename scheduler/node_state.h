@@ -248,7 +248,7 @@ struct Gpu {
 struct NodeState {
   std::map<GpuIndex, Gpu> gpus;
   std::unordered_map<FunctionId, FunctionState> functions;
-  std::unordered_map<TenantId, Tenant> tenants;
+  std::unordered_map<TenantId, Tenant> tenants;  // of another weight than a new one
   std::unordered_map<InstanceId, Instance> instances;
   std::unordered_map<RequestId, Request> requests;  // waiting, in flight, or lost
   double heavy_ratio = PolicyConstants().heavy_ratio;
@@ -261,7 +261,7 @@ struct NodeState {
   }
   double WeightOf(TenantId tenant) const {
     const auto found = tenants.find(tenant);
-    return found == tenants.end() ? 1 : found->second.weight;
+    return found == tenants.end() ? Tenant().weight : found->second.weight;
   }
   // Expected time of a run that begins now.
   Duration ExpectedRun(const Instance& instance) const {

@@ -83,7 +83,11 @@ void Scheduler::Handle(const ExecutorDown& event) {
 }
 
 void Scheduler::Handle(const TenantSet& event) {
-  node_.tenants[event.tenant].weight = event.weight;
+  if (event.weight == Tenant().weight) {
+    node_.tenants.erase(event.tenant);
+  } else {
+    node_.tenants[event.tenant].weight = event.weight;
+  }
 }
 
 void Scheduler::Handle(const FunctionSet& event) {
