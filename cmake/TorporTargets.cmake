@@ -72,11 +72,20 @@ function(torpor_fuzz name)
   add_dependencies(fuzzers ${name})
 endfunction()
 
-# torpor_benchmark(NAME SOURCES... [DEPENDS...]): a Google Benchmark program in build/bench.
+# torpor_benchmark(NAME SOURCES... [DEPENDS...] [SMOKE regex]): a Google Benchmark program in build/bench.
+# SMOKE matches benchmarks of it that are over in a moment: ctest runs them, whatever the figures, so that
+# a program that does not start is noticed.
 function(torpor_benchmark name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "SMOKE" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} torpor_warnings benchmark::benchmark)
+  # Tests of sanitized builds are built without benchmarks.
+  if(ARG_SMOKE AND NOT TORPOR_SANITIZER)
+    add_test(NAME ${name}_starts
+             COMMAND ${name} --benchmark_filter=${ARG_SMOKE} --benchmark_min_time=0.001)
+    set_tests_properties(${name}_starts PROPERTIES LABELS benchmark TIMEOUT 60
+                         FAIL_REGULAR_EXPRESSION "Failed to match;ERROR OCCURRED")
+  endif()
 endfunction()

@@ -143,14 +143,17 @@ std::vector<Block> RangeAllocator::BlocksApart() const {
   return blocks;
 }
 
-Block RangeAllocator::EmptiedChunks(Block freed) const {
-  // Other pieces can touch the first and the last of the chunks only.
-  Bytes first = freed.offset / chunk_bytes_;
-  Bytes end = (freed.offset + freed.bytes - 1) / chunk_bytes_ + 1;
-  if (UsersOf(first) > 0) ++first;
-  if (first < end && UsersOf(end - 1) > 0) --end;
+Block RangeAllocator::ChunksOf(Block piece, std::uint32_t users) const {
+  Bytes first = piece.offset / chunk_bytes_;
+  Bytes end = (piece.offset + piece.bytes - 1) / chunk_bytes_ + 1;
+  if (UsersOf(first) > users) ++first;
+  if (first < end && UsersOf(end - 1) > users) --end;
   return {first * chunk_bytes_, (end - first) * chunk_bytes_};
 }
+
+Block RangeAllocator::EmptiedChunks(Block freed) const { return ChunksOf(freed, 0); }
+
+Block RangeAllocator::OwnChunks(Block piece) const { return ChunksOf(piece, 1); }
 
 std::vector<Block> RangeAllocator::OccupiedBlocks() const {
   std::vector<Block> blocks;

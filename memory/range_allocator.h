@@ -65,6 +65,8 @@ class RangeAllocator {
   // Returns the chunks that the piece `freed` touched and that no live piece touches now: one run
   // of neighbours, of 0 bytes if there are none.
   Block EmptiedChunks(Block freed) const;
+  // Returns the chunks that the live piece `piece` touches and no other one does: likewise one run.
+  Block OwnChunks(Block piece) const;
   // Returns the chunks that live pieces touch, with neighbours joined.
   std::vector<Block> OccupiedBlocks() const;
 
@@ -79,6 +81,9 @@ class RangeAllocator {
   // Returns the live pieces that touch the chunk, which lies in a range.
   std::uint32_t& UsersOf(Bytes chunk);
   std::uint32_t UsersOf(Bytes chunk) const;
+  // Returns the chunks that the piece touches, or touched, without those of more than `users` live
+  // pieces: one run, since other pieces can touch the first and the last of the chunks only.
+  Block ChunksOf(Block piece, std::uint32_t users) const;
 
   const Bytes chunk_bytes_;
   const Layout layout_;

@@ -75,7 +75,9 @@ class Objection {
   }
   std::string operator()(const RequestArrived& event) const {
     if (!event.request) return "the request has no name";
-    if (!MayArrive(event)) return "the request is there already";
+    // With its arrival, a request that waits, runs or was lost comes again.
+    const bool is_new = node_.requests.count(event.request) == 0;
+    if (!is_new && !event.arrival) return "the request is there already";
     const bool is_deadline = event.deadline == TimePoint::max() || IsTime(event.deadline);
     if (!is_deadline) return "the deadline is no time";
     const bool is_arrival =
@@ -103,13 +105,6 @@ class Objection {
   }
 
  private:
-  // A granted request may come again: the lease has ended, or will.
-  bool MayArrive(const RequestArrived& event) const {
-    const auto known = node_.requests.find(event.request);
-    if (known == node_.requests.end()) return true;
-    const Request& request = known->second;
-    return event.arrival && node_.instances.at(request.instance).waiting.count(request.turn) == 0;
-  }
   bool IsKnown(InstanceId id) const { return node_.instances.count(id) > 0; }
   std::string OfShard(InstanceId id) const {
     return IsKnown(id) ? "" : "there is no such instance";

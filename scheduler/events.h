@@ -62,6 +62,7 @@ struct ExecutorDown {
 };
 
 // Sets a tenant's weight, from kMinWeight to kMaxWeight. Waiting tenants share GPU time by weight.
+// A tenant of weight 1, as a new one is, costs no memory: so that a removed one may be forgotten.
 struct TenantSet {
   TenantId tenant;
   double weight = 1;
@@ -125,7 +126,9 @@ struct RequestArrived {
   TimePoint deadline = TimePoint::max();  // max(): the objective's deadline after the arrival
   bool is_implicit = false;
   FunctionId function{};
-  std::optional<TimePoint> arrival{};  // of the first time, if the request lost its GPU since
+  // Of the first time, if the request comes again: it has lost or left its GPU, or leaves the
+  // instance that it waits for.
+  std::optional<TimePoint> arrival{};
 };
 
 // How a request has ended. Answered requests count against the objective, in time or late; failed

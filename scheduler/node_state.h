@@ -248,7 +248,7 @@ struct Gpu {
 struct NodeState {
   std::map<GpuIndex, Gpu> gpus;
   std::unordered_map<FunctionId, FunctionState> functions;
-  std::unordered_map<TenantId, Tenant> tenants;
+  std::unordered_map<TenantId, Tenant> tenants;  // of another weight than a new one
   std::unordered_map<InstanceId, Instance> instances;
   std::unordered_map<RequestId, Request> requests;  // waiting, in flight, or lost
   double heavy_ratio = PolicyConstants().heavy_ratio;
@@ -261,7 +261,7 @@ struct NodeState {
   }
   double WeightOf(TenantId tenant) const {
     const auto found = tenants.find(tenant);
-    return found == tenants.end() ? 1 : found->second.weight;
+    return found == tenants.end() ? Tenant().weight : found->second.weight;
   }
   // Expected time of a run that begins now.
   Duration ExpectedRun(const Instance& instance) const {
@@ -285,6 +285,10 @@ struct NodeState {
   Bytes LargestCapacity() const;
   // Whether a shard is larger than any GPU. False before the first GPU has served.
   bool IsTooLarge(const Instance& lead) const;
+  // Whether a known request waits, and so neither runs nor is lost.
+  bool IsWaiting(const Request& request) const {
+    return instances.at(request.instance).waiting.count(request.turn) > 0;
+  }
   // The instance's next request. The instance must have a waiting one.
   const Request& FirstOf(const Instance& instance) const {
     return requests.at(instance.waiting.begin()->second);

@@ -83,7 +83,11 @@ void Scheduler::Handle(const ExecutorDown& event) {
 }
 
 void Scheduler::Handle(const TenantSet& event) {
-  node_.tenants[event.tenant].weight = event.weight;
+  if (event.weight == Tenant().weight) {
+    node_.tenants.erase(event.tenant);
+  } else {
+    node_.tenants[event.tenant].weight = event.weight;
+  }
 }
 
 void Scheduler::Handle(const FunctionSet& event) {
@@ -166,7 +170,7 @@ void Scheduler::Handle(const RequestArrived& event) {
   Instance& instance = InstanceFor(event);
   const Request request = RequestOf(event, instance);
   const bool is_new = !event.arrival;
-  if (!is_new) leases_.TakeBack(event.request);
+  if (!is_new) TakeBack(event.request);
   if (is_new && IsQueueFull(request)) {
     queue_.Count(request, false);
     outbox_.Add(Refuse{request.request, Refusal::kQueueFull});
@@ -213,15 +217,20 @@ void Scheduler::Handle(const RequestGone& event) {
   if (event.ending != Ending::kCancelled || is_late) {
     queue_.Count(request, event.ending == Ending::kAnswered && !is_late);
   }
-  Instance& instance = node_.instances.at(request.instance);
-  if (instance.waiting.count(request.turn) > 0) {
-    // Leases::Advance ends a tenancy that is left without a request.
-    queue_.Remove(request);
-    node_.requests.erase(request.request);
-    return;
+  const bool has_run = !request.is_lost && !node_.IsWaiting(request);
+  if (has_run && event.ending == Ending::kAnswered) {
+    leases_.LearnRunTime(node_.instances.at(request.instance));
   }
-  if (!request.is_lost && event.ending == Ending::kAnswered) leases_.LearnRunTime(instance);
-  leases_.TakeBack(request.request);
+  TakeBack(request.request);
+}
+
+void Scheduler::TakeBack(RequestId id) {
+  const auto found = node_.requests.find(id);
+  if (found == node_.requests.end()) return;
+  if (!node_.IsWaiting(found->second)) return leases_.TakeBack(id);
+  // Leases::Advance ends a tenancy that is left without a request.
+  queue_.Remove(found->second);
+  node_.requests.erase(found);
 }
 
 void Scheduler::Handle(const SwapInDone& event) {

@@ -118,6 +118,8 @@ class Scheduler {
   Instance& InstanceFor(const RequestArrived& event);
   Request RequestOf(const RequestArrived& event, const Instance& instance);
   bool IsQueueFull(const Request& request) const;
+  // Takes a request, if there is one, out of the queue or of its lease, and forgets it.
+  void TakeBack(RequestId id);
 
   // --- scheduler_queue.cc: who gets which GPU ---
   // Walks the queue while a GPU is or may become free: places instances, or revokes implicit leases

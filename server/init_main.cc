@@ -21,8 +21,8 @@ namespace {
 constexpr const char* kDescription =
     "torpor-init runs torpord where there is no systemd, in a container for example, and starts it "
     "again when it dies.\n\n"
-    "Meanwhile it keeps open what torpord has given it to keep, memory files as a rule, and gives "
-    "them to the next torpord. It is the parent of all processes that outlive their own: of the "
+    "Meanwhile it keeps open what its program has given it to keep, memory files as a rule, and "
+    "gives them to the next one. It is the parent of all processes that outlive their own: of the "
     "router, and of orphans, which it reaps. It can be process 1 and need not be.\n\n"
     "  torpor-init [OPTIONS] -- torpord --config-file /etc/torpor/config.yaml\n";
 

@@ -319,6 +319,10 @@ int Run(int argc, char** argv) {
     return kExitFailure;
   }
   running = daemon->get();
+  if (const absl::Status status = (*live)->ForgetSuperseded(); !status.ok()) {
+    LogEvent(spdlog::level::err, "superseded changes are kept",
+             {{"error", std::string(status.message())}});
+  }
   const StopKind kind = Serve(**daemon, **live, signals);
   NotifyServiceManager("STOPPING=1");
   (*daemon)->Stop(kind);

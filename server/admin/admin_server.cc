@@ -68,7 +68,9 @@ void Fill(const ObjectiveSnapshot& objective, v1::FunctionStatus& status) {
   status.set_is_first_group(objective.is_first_group);
 }
 
-void Fill(const InstanceSnapshot& instance, v1::InstanceStatus& status) {
+// Fills the fields that instances and functions, their sums, have both.
+template <typename Status>
+void FillInstance(const InstanceSnapshot& instance, Status& status) {
   status.set_name(instance.name);
   status.set_state(instance.state);
   status.set_health(instance.health);
@@ -83,22 +85,12 @@ void Fill(const InstanceSnapshot& instance, v1::InstanceStatus& status) {
 }
 
 void Fill(const FunctionSnapshot& function, v1::FunctionStatus& status) {
-  status.set_name(function.name);
-  status.set_state(function.state);
-  for (const int gpu : function.resident_gpus) status.add_resident_gpus(gpu);
-  status.set_image_bytes(function.image_bytes);
+  FillInstance(function, status);
   status.set_memory_limit_bytes(function.memory_limit);
-  status.set_requests(function.requests);
   status.set_errors(function.errors);
-  status.set_gpu_seconds(function.gpu_seconds);
-  status.set_swaps_in(function.swaps_in);
-  status.set_sessions(function.sessions);
-  status.set_upstream(function.upstream);
-  status.set_health(function.health);
-  status.set_is_pinned(function.is_pinned);
   Fill(function.objective, status);
   for (const InstanceSnapshot& instance : function.instances) {
-    Fill(instance, *status.add_instances());
+    FillInstance(instance, *status.add_instances());
   }
 }
 

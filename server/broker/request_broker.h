@@ -57,9 +57,9 @@ class RequestBroker {
   virtual void ConfirmLease(RequestId request, std::function<void()> done) = 0;
 
   // The granted instance's server took no connection, or broke off before it began to answer: gives
-  // the lease back and queues the request in its old place, for another instance if one serves.
-  // Calls `on_grant` of Acquire once more, with the same statuses. Call between a grant and
-  // Release.
+  // the lease back and queues the request in its old place, for another instance if one serves, for
+  // as long as Acquire did at most. Calls `on_grant` of Acquire once more, with the same statuses.
+  // Call between a grant and Release.
   virtual void AskAgain(RequestId request) = 0;
 
   // The request is over, or its caller has gone; kFailed includes server errors of the function.

@@ -29,9 +29,11 @@ void AdminRequests::Start(const AdminRequest& request, Done done) {
                                                  "; `torporctl functions` lists them")));
   }
   Join join(std::move(done));
-  join.Add(function->instances.size());
   for (const InstanceId id : function->instances) {
-    StartOn(instances_.At(id), request, [join](const absl::Status& status) { join.Done(status); });
+    const FunctionInstance& each = instances_.At(id);
+    if (each.is_leaving) continue;
+    join.Add();
+    StartOn(each, request, [join](const absl::Status& status) { join.Done(status); });
   }
   join.Done();
 }
@@ -56,7 +58,8 @@ void AdminRequests::StartOn(const FunctionInstance& instance, const AdminRequest
 }
 
 void AdminRequests::OnLoadRefused(const scheduler::RefuseLoad& action) {
-  load_refusals_[action.instance] = action.reason;
+  const FunctionInstance* const instance = instances_.FindById(action.instance);
+  if (instance && !instance->is_leaving) load_refusals_[action.instance] = action.reason;
 }
 
 void AdminRequests::Check() {

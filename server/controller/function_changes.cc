@@ -29,7 +29,11 @@ void FunctionChanges::Apply(const Config& config,
 }
 
 void FunctionChanges::SetTenants(const std::map<std::string, TenantConfig>& tenants) {
-  std::erase_if(tenants_, [&](const auto& known) { return !tenants.contains(known.first); });
+  std::erase_if(tenants_, [&](const auto& known) {
+    const bool is_gone = !tenants.contains(known.first);
+    if (is_gone) events_.Feed(scheduler::TenantSet{.tenant = known.second});
+    return is_gone;
+  });
   for (const auto& [name, tenant] : tenants) {
     scheduler::TenantId& id = tenants_[name];
     // A tenant that comes again is another one: the old one's share of the time is history.
@@ -101,7 +105,7 @@ void FunctionChanges::Change(RegisteredFunction& function, const FunctionConfig&
     const auto token = tokens.find(full_name);
     instance->token = token == tokens.end() ? "" : token->second;
     if (std::exchange(instance->upstream, described.upstream) == described.upstream) continue;
-    health_.OnSessionOpened(*instance);  // nothing is known against the new server
+    health_.Forgive(*instance);  // nothing is known against the new server
   }
   // Last: waiting requests go to the instances that stay.
   for (const InstanceId id : present) {

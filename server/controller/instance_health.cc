@@ -19,7 +19,7 @@ void InstanceHealth::Check(FunctionInstance& instance) {
   events_.Feed(scheduler::HealthChanged{instance.id, health});
 }
 
-void InstanceHealth::OnSessionOpened(FunctionInstance& instance) {
+void InstanceHealth::Forgive(FunctionInstance& instance) {
   instance.standing.refused_until = {};
   instance.standing.refused_for = {};
   Check(instance);

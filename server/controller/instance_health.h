@@ -24,8 +24,9 @@ class InstanceHealth {
   // To be called after a change of the instance's upstream or of its sessions that can take a
   // lease, and when it is to be removed.
   void Check(FunctionInstance& instance);
-  // A new process, or another server, is forgiven its predecessor's refusals.
-  void OnSessionOpened(FunctionInstance& instance);
+  // Forgets the refusals of the instance's server, for a new process or another server. Checks,
+  // too.
+  void Forgive(FunctionInstance& instance);
   // The instance's server took no connection, or broke off before an answer.
   void OnRefused(FunctionInstance& instance);
   void OnAnswered(FunctionInstance& instance) { instance.standing.refused_for = {}; }

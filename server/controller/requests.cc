@@ -50,24 +50,28 @@ void Requests::Acquire(RequestId request, const RequestBroker::Demand& demand,
   Request& queued = requests_[request];
   queued.function = function;
   queued.arrival = std::min(demand.arrival.value_or(loop_.Now()), loop_.Now());
+  queued.give_up = demand.give_up;
+  queued.patience = demand.give_up - loop_.Now();
   queued.on_grant = std::move(on_grant);
   queued.on_lost = std::move(on_lost);
   scheduler::RequestArrived arrived{.request = request, .function = function->id};
   // Not the arrival, which tells of a request that was granted once: limits hold for all others.
   if (demand.arrival) arrived.deadline = queued.arrival + function->config.deadline;
   traces_.Begin(request, demand, queued.arrival, *function);
-  if (demand.give_up != TimePoint::max()) FailAt(demand.give_up, request);
+  FailInTime(request, queued);
   events_.Feed(arrived);
 }
 
-void Requests::FailAt(TimePoint give_up, RequestId request) {
-  loop_.RunAt(give_up, [this, request] {
-    const auto found = requests_.find(request);
+void Requests::FailInTime(RequestId id, const Request& request) {
+  if (request.give_up == TimePoint::max()) return;
+  loop_.RunAt(request.give_up, [this, id] {
+    const auto found = requests_.find(id);
     if (found == requests_.end() || found->second.state != Request::State::kQueued) return;
-    if (found->second.was_granted) return;  // the caller waits for the answer, not for a GPU
-    Fail(request, absl::DeadlineExceededError(executors_.IsAnyReady()
-                                                  ? "no GPU became free in time"
-                                                  : "no GPU serves; torpord's log says why"));
+    // A caller with a grant waits for the answer, not for a GPU. Others may have asked again.
+    if (found->second.was_granted || loop_.Now() < found->second.give_up) return;
+    Fail(id, absl::DeadlineExceededError(executors_.IsAnyReady()
+                                             ? "no GPU became free in time"
+                                             : "no GPU serves; torpord's log says why"));
   });
 }
 
@@ -103,11 +107,14 @@ void Requests::ConfirmLease(RequestId request, const std::function<void()>& done
 
 void Requests::AskAgain(RequestId request) {
   const auto found = requests_.find(request);
-  if (found == requests_.end() || found->second.state != Request::State::kRunning) return;
+  // The request runs, or waits with its grant for another GPU.
+  if (found == requests_.end() || !found->second.was_granted) return;
+  Request& asking = found->second;
   // Before the scheduler chooses an instance again.
-  health_.OnRefused(instances_.At(found->second.instance));
-  LeaveLease(request, found->second);
-  found->second.was_granted = false;
+  health_.OnRefused(instances_.At(asking.instance));
+  LeaveLease(request, asking);
+  asking.was_granted = false;
+  if (asking.give_up != TimePoint::max()) asking.give_up = loop_.Now() + asking.patience;
   traces_.Restart(request);
   Requeue(request);
 }
@@ -137,7 +144,7 @@ void Requests::RunTaken(FunctionInstance& instance) {
                                 .lease = instance.lease->id,
                                 .instance = instance.name,
                                 .upstream = instance.upstream,
-                                .has_siblings = request.function->has_several_instances(),
+                                .has_siblings = instances_.HasSibling(instance),
                                 .gpu = instance.lease->gpus.front(),
                                 .source = instance.lease->source,
                                 .queue = decided - request.arrival,
@@ -149,9 +156,9 @@ void Requests::RunTaken(FunctionInstance& instance) {
 void Requests::Fail(RequestId request, const absl::Status& status) {
   const auto found = requests_.find(request);
   if (found == requests_.end()) return;
-  ++found->second.function->errors;
   // The caller releases the request in the end.
-  if (found->second.was_granted) return found->second.on_lost(status);
+  if (found->second.was_granted) return TellLost(found->second, status);
+  ++found->second.function->errors;
   const RequestBroker::OnGrant on_grant = std::move(found->second.on_grant);
   const auto ending =
       absl::IsCancelled(status) ? scheduler::Ending::kCancelled : scheduler::Ending::kFailed;
@@ -184,7 +191,7 @@ void Requests::OnLeaseEnded(const InstanceLease& lease) {
     const auto found = requests_.find(request);
     if (found == requests_.end() || found->second.state == Request::State::kRunning) continue;
     const bool may_move = !found->second.was_granted &&
-                          found->second.function->has_several_instances() &&
+                          instances_.HasSibling(instances_.At(found->second.instance)) &&
                           ++found->second.leases_untaken < kMaxLeasesUntaken;
     if (may_move) {
       Requeue(request);
@@ -214,32 +221,39 @@ std::vector<RequestId> Requests::OnLeaseLost(const LeaseService::Lost& lost) {
     request.lost_sessions = lost.harmed;
     // A function that broke its own GPU knows, and answers the request by itself.
     if (lost.is_own_fault) continue;
-    ++request.function->errors;
-    request.is_lost = true;
-    request.on_lost(absl::UnavailableError("the executor died while the request ran"));
+    TellLost(request, absl::UnavailableError("the executor died while the request ran"));
   }
   return waiting;
 }
 
+void Requests::TellLost(Request& request, const absl::Status& why) {
+  if (std::exchange(request.is_lost, true)) return;
+  ++request.function->errors;
+  request.on_lost(why);
+}
+
 void Requests::OnSessionLost(InstanceId instance, const std::string& why) {
   for (auto& [id, request] : requests_) {
-    if (request.instance != instance || !request.was_granted || request.is_lost) continue;
-    request.is_lost = true;
-    ++request.function->errors;
-    request.on_lost(absl::UnavailableError(why));
+    if (request.instance != instance || !request.was_granted) continue;
+    TellLost(request, absl::UnavailableError(why));
   }
 }
 
 void Requests::Requeue(RequestId request) {
   const auto found = requests_.find(request);
   if (found == requests_.end()) return;
-  found->second.state = Request::State::kQueued;
-  if (!found->second.was_granted) found->second.instance = {};
-  if (found->second.function->is_removed) return Fail(request, WasRemoved(*found->second.function));
+  Request& queued = found->second;
+  queued.state = Request::State::kQueued;
+  if (queued.function->is_removed) return Fail(request, WasRemoved(*queued.function));
+  if (!queued.was_granted) {
+    queued.instance = {};
+    queued.is_lost = false;
+    FailInTime(request, queued);
+  }
   events_.Feed(scheduler::RequestArrived{.request = request,
-                                         .instance = found->second.instance,
-                                         .function = found->second.function->id,
-                                         .arrival = found->second.arrival});
+                                         .instance = queued.instance,
+                                         .function = queued.function->id,
+                                         .arrival = queued.arrival});
 }
 
 void Requests::FailQueued(const RegisteredFunction& function) {

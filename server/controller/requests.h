@@ -79,15 +79,20 @@ class Requests {
     State state = State::kQueued;
     int leases_untaken = 0;  // that ended before the request ran
     TimePoint arrival;
+    TimePoint give_up;    // queued without a grant no longer than until then
+    Duration patience{};  // until give_up, at first and whenever the caller asks again
     RequestBroker::OnGrant on_grant;
     RequestBroker::OnLost on_lost;
-    bool is_lost = false;      // on_lost was called
+    bool is_lost = false;      // on_lost was called for this grant
     bool was_granted = false;  // the caller has a grant, although the request may wait again
     LeaseId lost_lease;        // the lease that the executor's death ended
     std::vector<SessionId> lost_sessions;
   };
 
-  void FailAt(TimePoint give_up, RequestId request);
+  // Fails the request if it is queued without a grant when its time is over.
+  void FailInTime(RequestId id, const Request& request);
+  // Calls on_lost of a request with a grant, once a grant.
+  static void TellLost(Request& request, const absl::Status& why);
   // Takes the request out of its lease.
   void LeaveLease(RequestId id, Request& request);
   // The request is over; `why` is the reason for no answer, else empty.

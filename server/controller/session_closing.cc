@@ -104,8 +104,7 @@ void SessionClosing::Forget(const SessionPtr& session) {
   shared_.CloseAll(*session);
   const InstanceId shard = instances_.ShardOf(*session);
   instances_.Of(*session).sessions.erase(session->id);
-  const Bytes charged =
-      session->memory.device->occupied_bytes() - session->memory.growth.chunk_bytes;
+  const Bytes charged = session->memory.device->occupied_bytes() - session->memory.growth.bytes;
   events_.Feed(scheduler::ImageShrunk{shard, charged});
   storage_.Remove(*session);
 }

@@ -251,7 +251,7 @@ void SessionOpening::Acknowledge(const SessionPtr& session, const wire::HelloAck
   session->state = ClientSession::State::kOpen;
   FunctionInstance& instance = instances_.Of(*session);
   spdlog::info("{} of {} opened", Describe(*session), instance.full_name);
-  health_.OnSessionOpened(instance);
+  health_.Forgive(instance);
   OpenWaiting();
 }
 

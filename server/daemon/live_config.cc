@@ -9,7 +9,6 @@
 
 #include "base/status_macros.h"
 #include "server/config/config_change.h"
-#include "server/daemon/kept_file.h"
 
 namespace torpor::server {
 namespace {
@@ -65,6 +64,17 @@ absl::StatusOr<std::unique_ptr<LiveConfig>> LiveConfig::Load(Parts parts) {
   return live;
 }
 
+absl::StatusOr<KeptFile> LiveConfig::Keep(const Config& file, const Config& wanted) const {
+  return KeptFile::Write(changes_path(), FormatOverlay(OverlayOf(file, wanted)));
+}
+
+absl::Status LiveConfig::ForgetSuperseded() {
+  if (superseded_.empty()) return absl::OkStatus();
+  MutexLock lock(&mutex_);
+  TORPOR_ASSIGN_OR_RETURN(KeptFile kept, Keep(file_, wanted_));
+  return kept.Commit();
+}
+
 absl::StatusOr<LiveConfig::Lines> LiveConfig::Apply(const Config& file, const Config& wanted,
                                                     bool is_trial) {
   TORPOR_RETURN_IF_ERROR(parts_.check(wanted));
@@ -75,8 +85,7 @@ absl::StatusOr<LiveConfig::Lines> LiveConfig::Apply(const Config& file, const Co
     return lines;
   }
   // What may fail comes first: then the daemon and the kept changes are in step.
-  TORPOR_ASSIGN_OR_RETURN(KeptFile kept,
-                          KeptFile::Write(changes_path(), FormatOverlay(OverlayOf(file, wanted))));
+  TORPOR_ASSIGN_OR_RETURN(KeptFile kept, Keep(file, wanted));
   TORPOR_RETURN_IF_ERROR(parts_.apply(running, /*is_trial=*/false));
   running_ = running;
   wanted_ = wanted;

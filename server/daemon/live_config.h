@@ -11,6 +11,7 @@
 #include "server/config/config_loader.h"
 #include "server/config/config_overlay.h"
 #include "server/config/config_request.h"
+#include "server/daemon/kept_file.h"
 
 namespace torpor::server {
 
@@ -37,6 +38,9 @@ class LiveConfig {
   // The configuration to start with, and which kept changes the configuration file has superseded.
   const Config& at_start() const { return at_start_; }
   const Lines& superseded() const { return superseded_; }
+  // Takes superseded changes out of the kept ones: else a change would hold again once the file
+  // says what it said then. Call once torpord has the state_dir to itself.
+  absl::Status ForgetSuperseded();
 
   // Reads the file again. A change that was made meanwhile stays until the file says something else
   // about the same function or tenant. What only a restart applies is named, and left alone.
@@ -54,6 +58,8 @@ class LiveConfig {
   // Makes `wanted` the configuration over the file's, `file`.
   absl::StatusOr<Lines> Apply(const Config& file, const Config& wanted, bool is_trial)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Writes the changes that make `wanted` of the file's, to be committed.
+  absl::StatusOr<KeptFile> Keep(const Config& file, const Config& wanted) const;
   std::string changes_path() const { return at_start_.state_dir + "/changes.json"; }
 
   const Parts parts_;

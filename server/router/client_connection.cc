@@ -242,7 +242,7 @@ asio::awaitable<Answer> ClientConnection::FunctionReadyAnswer(const Request& req
 
 asio::awaitable<bool> ClientConnection::IsAnyListening(const std::vector<std::string>& upstreams) {
   for (const std::string& address : upstreams) {
-    UpstreamPool* const pool = core_.upstreams.Find(address);
+    const std::shared_ptr<UpstreamPool> pool = core_.upstreams.Find(address);
     if (pool != nullptr && co_await pool->IsListening()) co_return true;
   }
   co_return false;

@@ -91,7 +91,7 @@ asio::awaitable<bool> ProxiedRequest::Resolve() {
   std::vector<std::string> failures;
   const std::vector<InstanceConfig> instances = InstancesOf(function_);
   for (const InstanceConfig& instance : instances) {
-    UpstreamPool* const pool = core_.upstreams.Find(instance.upstream);
+    const std::shared_ptr<UpstreamPool> pool = core_.upstreams.Find(instance.upstream);
     if (pool == nullptr) continue;
     const boost::system::error_code error = co_await pool->Resolve();
     is_any_found = is_any_found || !error;
@@ -112,7 +112,8 @@ asio::awaitable<void> ProxiedRequest::Forward() {
   co_await lease_.Acquire(demand);
   for (int tries = 1; lease_.grant(); ++tries) {
     const std::string upstream = lease_.grant()->upstream;
-    co_await transfer_.Forward(upstream, core_.upstreams.Find(upstream));
+    const std::shared_ptr<UpstreamPool> pool = core_.upstreams.Find(upstream);
+    co_await transfer_.Forward(upstream, pool);
     const bool may_go_on =
         lease_.grant()->has_siblings && tries < kMaxTries && transfer_.MayGoElsewhere();
     if (!failure_ || !may_go_on) co_return;

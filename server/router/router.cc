@@ -32,9 +32,14 @@ RouterCore::RouterCore(const Router::Options& router_options, Router::Parts rout
 
 void RouterCore::SetFunctions(const std::map<std::string, FunctionConfig>& configured) {
   functions.clear();
+  std::set<std::string> addresses;
   for (const auto& [name, function] : configured) {
     functions[name] = std::make_shared<const FunctionConfig>(function);
+    for (const InstanceConfig& instance : InstancesOf(function)) {
+      addresses.insert(instance.upstream);
+    }
   }
+  upstreams.Keep(addresses);
 }
 
 std::shared_ptr<const FunctionConfig> RouterCore::FindFunction(const std::string& name) const {

@@ -108,8 +108,10 @@ void UpstreamPool::CloseOld() {
   is_expiry_awaited_ = !idle_.empty();
   if (!is_expiry_awaited_) return;
   expiry_.expires_at(idle_.front()->idle_since + kMaxIdleTime);
-  expiry_.async_wait([this](ErrorCode cancelled) {
-    if (!cancelled) CloseOld();
+  // The time may be over already when the pool goes.
+  expiry_.async_wait([weak = weak_from_this()](ErrorCode cancelled) {
+    const auto pool = weak.lock();
+    if (pool && !cancelled) pool->CloseOld();
   });
 }
 

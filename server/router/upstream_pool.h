@@ -25,8 +25,9 @@ struct UpstreamConnection {
   TimePoint idle_since{};
 };
 
-// Keeps connections to one function's server alive between requests. Used on the router's thread.
-class UpstreamPool {
+// Keeps connections to one function's server alive between requests. Shared. Used on the router's
+// thread.
+class UpstreamPool : public std::enable_shared_from_this<UpstreamPool> {
  public:
   UpstreamPool(boost::asio::io_context& io, HostAndPort address);
 

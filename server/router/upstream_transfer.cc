@@ -19,7 +19,8 @@ using Cause = RequestFailure::Cause;
 
 static constexpr std::uint32_t kMaxUpstreamHeaderBytes = 256 * 1024;
 
-asio::awaitable<void> UpstreamTransfer::Forward(const std::string& upstream, UpstreamPool* pool) {
+asio::awaitable<void> UpstreamTransfer::Forward(const std::string& upstream,
+                                                const std::shared_ptr<UpstreamPool>& pool) {
   upstream_ = upstream;
   pool_ = pool;
   connection_.reset();

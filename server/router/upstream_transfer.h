@@ -44,9 +44,10 @@ class UpstreamTransfer {
   // Sends the request to `upstream`, host:port, and returns once there is an answer to begin with,
   // or the request has failed. An idempotent request that met a closing kept-alive connection is
   // sent again. Needs a granted lease, from whose grant the answer may take upstream_timeout.
-  // `pool`: the upstream's, or null if there is none; must outlive the transfer. Call again, after
-  // End, only if MayGoElsewhere.
-  boost::asio::awaitable<void> Forward(const std::string& upstream, UpstreamPool* pool);
+  // `pool`: the upstream's, or null if there is none. Call again, after End, only if
+  // MayGoElsewhere.
+  boost::asio::awaitable<void> Forward(const std::string& upstream,
+                                       const std::shared_ptr<UpstreamPool>& pool);
   // Whether the failed request may be sent to another server of the function: nothing of an answer
   // came, and the request is at hand. A function that keeps state must not have got the request.
   bool MayGoElsewhere() const;
@@ -80,7 +81,7 @@ class UpstreamTransfer {
   const std::function<void()> on_answered_;
   LoopEvent room_;
   std::string upstream_;
-  UpstreamPool* pool_ = nullptr;
+  std::shared_ptr<UpstreamPool> pool_;
   std::unique_ptr<UpstreamConnection> connection_;
   int running_ = 0;  // of Upload and Download
   bool is_ending_ = false;

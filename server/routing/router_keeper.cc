@@ -17,7 +17,9 @@ extern "C" {
 namespace torpor::server {
 
 RouterKeeper::RouterKeeper(Options options)
-    : options_(std::move(options)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : options_(std::move(options)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      pauses_(options_.pauses) {
   {
     MutexLock lock(&mutex_);
     next_start_ = clock_.Now();
@@ -46,7 +48,7 @@ absl::Status RouterKeeper::WaitUntilAttached(Duration patience) {
   const TimePoint until = clock_.Now() + patience;
   while (!is_attached_) {
     const Duration left = until - clock_.Now();
-    if (failures_ >= kMaxFailures || left <= Duration::zero()) {
+    if (pauses_.failures() >= kMaxFailures || left <= Duration::zero()) {
       return absl::UnavailableError("torpor-router does not serve; its own message is in the log");
     }
     mutex_.WaitFor(changed_, absl::FromChrono(left));
@@ -144,7 +146,7 @@ void RouterKeeper::StartDue() {
     return;
   }
   spdlog::error("no router: {}", status.ToString());
-  next_start_ = started_ + PauseAfter(++failures_);
+  next_start_ = started_ + pauses_.Next({});
   changed_.SignalAll();
 }
 
@@ -152,9 +154,7 @@ void RouterKeeper::NoteEnd() {
   std::string why = "it was not a child of this torpord";
   if (child_ != nullptr) child_->HasEnded(why);
   const TimePoint now = clock_.Now();
-  failures_ = now - started_ >= options_.healthy_after ? 0 : failures_ + 1;
-  // The successor of a router that served starts at once.
-  next_start_ = is_attached_ && failures_ <= 1 ? now : now + PauseAfter(failures_);
+  next_start_ = now + pauses_.Next(now - started_);
   if (phase_ == Phase::kKeeping) spdlog::warn("router {} has ended: {}", process_.pid, why);
   child_.reset();
   descriptor_.Reset();
@@ -166,13 +166,6 @@ void RouterKeeper::NoteEnd() {
 
 void RouterKeeper::Signal(int number) {
   if (descriptor_) pidfd_send_signal(descriptor_.get(), number, nullptr, 0);
-}
-
-Duration RouterKeeper::PauseAfter(int failures) const {
-  if (failures <= 1) return {};
-  Duration pause = options_.first_pause;
-  for (int i = 2; i < failures && pause < options_.longest_pause; ++i) pause *= 2;
-  return std::min(pause, options_.longest_pause);
 }
 
 }  // namespace torpor::server

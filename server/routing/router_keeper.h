@@ -14,6 +14,7 @@
 #include "base/unique_fd.h"
 #include "server/supervisor/child_process.h"
 #include "server/supervisor/process_record.h"
+#include "server/supervisor/restart_pauses.h"
 
 namespace torpor::server {
 
@@ -28,10 +29,7 @@ class RouterKeeper {
     // A process that was left, or started, and has not connected by then is killed.
     Duration adoption_patience{std::chrono::seconds(2)};
     Duration start_patience{std::chrono::seconds(10)};
-    Duration first_pause{std::chrono::milliseconds(100)};
-    Duration longest_pause{std::chrono::seconds(5)};
-    // A process that ran for longer did not fail to start.
-    Duration healthy_after{std::chrono::seconds(10)};
+    RestartPauses::Options pauses{};
   };
 
   explicit RouterKeeper(Options options);
@@ -61,7 +59,6 @@ class RouterKeeper {
   void Adopt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Signal(int number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Duration PauseAfter(int failures) const;
   void EndThread();
 
   const Options options_;
@@ -75,7 +72,7 @@ class RouterKeeper {
   bool is_attached_ ABSL_GUARDED_BY(mutex_) = false;
   TimePoint started_ ABSL_GUARDED_BY(mutex_);
   TimePoint next_start_ ABSL_GUARDED_BY(mutex_);
-  int failures_ ABSL_GUARDED_BY(mutex_) = 0;  // quick ends in a row
+  RestartPauses pauses_ ABSL_GUARDED_BY(mutex_);
   enum class Phase { kKeeping, kStopping, kLeft } phase_ ABSL_GUARDED_BY(mutex_) = Phase::kKeeping;
   TimePoint kill_at_ ABSL_GUARDED_BY(mutex_) = TimePoint::max();
   std::thread thread_;

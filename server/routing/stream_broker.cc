@@ -19,6 +19,7 @@ RequestId StreamBroker::Acquire(const Demand& demand, OnGrant on_grant, OnLost o
   Request& request = requests_[id];
   request.demand = demand;
   if (!request.demand.arrival) request.demand.arrival = clock_.Now();
+  request.patience = demand.give_up - clock_.Now();
   request.on_grant = std::move(on_grant);
   request.on_lost = std::move(on_lost);
   if (link_ != nullptr) {
@@ -49,6 +50,9 @@ void StreamBroker::AskAgain(RequestId request) {
   Request& asking = requests_.at(request.value);
   const LeaseId left = std::exchange(asking.lease, {});
   asking.state = Request::State::kWaiting;
+  if (asking.demand.give_up != TimePoint::max()) {
+    asking.demand.give_up = clock_.Now() + asking.patience;
+  }
   asking.is_lost = false;
   asking.on_confirmed = nullptr;
   if (link_ == nullptr) return;  // the next torpord hears of one that waits

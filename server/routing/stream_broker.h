@@ -46,6 +46,7 @@ class StreamBroker final : public RequestBroker {
   struct Request {
     enum class State { kWaiting, kRunning, kRefused };
     Demand demand;
+    Duration patience{};  // until give_up, at first and whenever the request is asked again
     State state = State::kWaiting;
     LeaseId lease;         // while it runs
     bool is_lost = false;  // the lease, as on_lost was told

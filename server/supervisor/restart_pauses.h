@@ -29,10 +29,12 @@ class RestartPauses {
     for (int i = 2; i < failures_ && pause < options_.longest; ++i) pause *= 2;
     return std::min(pause, options_.longest);
   }
+  // Quick ends in a row so far.
+  int failures() const { return failures_; }
 
  private:
   Options options_;
-  int failures_ = 0;  // quick ends in a row
+  int failures_ = 0;
 };
 
 }  // namespace torpor::server

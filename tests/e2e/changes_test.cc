@@ -22,16 +22,10 @@
 namespace torpor::e2e {
 namespace {
 
-constexpr const char* kTwoGpus = R"(version: v1
-gpus:
-  - memory: 96MiB
-    count: 2
-)";
-
 class Changes : public testing::Test {
  protected:
   void SetUp() override {
-    node_ = std::make_unique<EmulatedNode>(kTwoGpus,
+    node_ = std::make_unique<EmulatedNode>(kTwoSmallGpus,
                                            std::vector<std::string>{"a", "b", "c", "d", "e", "f"});
     node_->Start();
     for (const char* name : {"a", "b", "c"}) {

@@ -10,13 +10,6 @@
 namespace torpor::e2e {
 namespace {
 
-// Neither GPU has room for all three functions.
-constexpr const char* kTwoGpus = R"(version: v1
-gpus:
-  - {memory: 96MiB, pcie_gbps: 4, count: 2}
-nvlinks: {gbps_per_link: 8, pairs: [{gpus: [0, 1]}]}
-)";
-
 // Allocates and frees as a framework without a cache does, also more than one chunk at a time.
 constexpr const char* kScript = R"(allocate 0 25000000
 upload 0 0 25000000
@@ -75,8 +68,9 @@ class DriverAllocations : public testing::Test {
 
  protected:
   const AllocationCount allocations_{folder_.path() + "/count"};
+  // Neither GPU has room for all three functions.
   EmulatedNode node_{
-      kTwoGpus,
+      kTwoLinkedGpus,
       {"layers", "script", "encoder"},
       // Else a function asked on both GPUs moves no more.
       std::string("keep_replicas: false\ncuda_library_dir: ") + COUNTING_DRIVER_DIR + "\n"};

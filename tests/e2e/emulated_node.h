@@ -15,6 +15,18 @@
 
 namespace torpor::e2e {
 
+// Topologies of two GPUs without room for many images, the second with a fast link between them.
+inline constexpr const char* kTwoSmallGpus = R"(version: v1
+gpus:
+  - memory: 96MiB
+    count: 2
+)";
+inline constexpr const char* kTwoLinkedGpus = R"(version: v1
+gpus:
+  - {memory: 96MiB, pcie_gbps: 4, count: 2}
+nvlinks: {gbps_per_link: 8, pairs: [{gpus: [0, 1]}]}
+)";
+
 // torpord on emulated GPUs, in a folder of its own, and the functions that it serves. Whatever
 // fails to start is a failure of the test (check HasFatalFailure).
 class EmulatedNode {

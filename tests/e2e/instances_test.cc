@@ -20,18 +20,12 @@
 namespace torpor::e2e {
 namespace {
 
-constexpr const char* kTwoGpus = R"(version: v1
-gpus:
-  - memory: 96MiB
-    count: 2
-)";
-
 constexpr const char* kPath = "/function/a/work";
 
 class Instances : public testing::Test {
  protected:
   void SetUp() override {
-    node_ = std::make_unique<EmulatedNode>(kTwoGpus, std::vector<std::string>{"a/x", "a/y"});
+    node_ = std::make_unique<EmulatedNode>(kTwoSmallGpus, std::vector<std::string>{"a/x", "a/y"});
     node_->Start();
     for (const char* name : {"a/x", "a/y"}) {
       if (!HasFatalFailure()) StartInstance(name);

@@ -186,12 +186,6 @@ TEST_F(Loadgen, WrongUseIsStatus2) {
 }
 
 // Three functions, of which a GPU holds one.
-constexpr const char* kTwoLinkedGpus = R"(version: v1
-gpus:
-  - {memory: 96MiB, pcie_gbps: 4, count: 2}
-nvlinks: {gbps_per_link: 8, pairs: [{gpus: [0, 1]}]}
-)";
-
 TEST(LoadgenOnANode, TellsThePathsOfATablesRequests) {
   const std::vector<std::string> names = {"a", "b", "c"};
   EmulatedNode node(kTwoLinkedGpus, names);

@@ -31,17 +31,6 @@ constexpr const char* kOneSmallGpu = R"(version: v1
 gpus:
   - memory: 96MiB
 )";
-constexpr const char* kTwoSmallGpus = R"(version: v1
-gpus:
-  - memory: 96MiB
-    count: 2
-)";
-
-constexpr const char* kTwoLinkedGpus = R"(version: v1
-gpus:
-  - {memory: 96MiB, pcie_gbps: 4, count: 2}
-nvlinks: {gbps_per_link: 8, pairs: [{gpus: [0, 1]}]}
-)";
 
 // Two of these do not fit a small GPU together.
 constexpr int kMegabytes = 48;

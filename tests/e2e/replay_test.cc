@@ -18,16 +18,10 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kTwoGpus = R"(version: v1
-gpus:
-  - memory: 96MiB
-    count: 2
-)";
-
 class Replays : public testing::Test {
  protected:
   explicit Replays(const std::string& function_setting = "", const std::string& settings = "")
-      : node_(kTwoGpus, {"chain"}, settings, /*gpus=*/1, function_setting) {}
+      : node_(kTwoSmallGpus, {"chain"}, settings, /*gpus=*/1, function_setting) {}
   void SetUp() override {
     node_.Start();
     if (!HasFatalFailure()) {

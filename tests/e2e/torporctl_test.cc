@@ -17,12 +17,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kTwoGpus = R"(version: v1
-gpus:
-  - memory: 96MiB
-    count: 2
-)";
-
 class Torporctl : public testing::Test {
  protected:
   std::unique_ptr<ChildProcess> Run(const std::vector<std::string>& arguments) const {
@@ -35,7 +29,7 @@ class Torporctl : public testing::Test {
 class TorporctlOnANode : public Torporctl {
  protected:
   explicit TorporctlOnANode(const std::string& settings = "")
-      : node_(kTwoGpus, {"busy", "absent"}, settings) {}
+      : node_(kTwoSmallGpus, {"busy", "absent"}, settings) {}
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(node_.Start());
     ASSERT_NO_FATAL_FAILURE(node_.StartFunction(

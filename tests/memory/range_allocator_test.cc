@@ -70,6 +70,19 @@ TEST(RangeAllocator, AFreedPieceEmptiesTheChunksThatNobodyShares) {
   EXPECT_EQ(allocator.EmptiedChunks(*allocator.Free(other.offset)).bytes, kChunk);
 }
 
+TEST(RangeAllocator, APieceHasTheChunksThatNobodySharesToItself) {
+  RangeAllocator allocator(16 * kMiB, kChunk);
+  const Block first = *allocator.Allocate(3 * kMiB);
+  EXPECT_EQ(allocator.OwnChunks(first), (Block{0, 4 * kMiB}));
+  const Block second = *allocator.Allocate(3 * kMiB);
+  EXPECT_EQ(allocator.OwnChunks(first), (Block{0, 2 * kMiB}));
+  EXPECT_EQ(allocator.OwnChunks(second), (Block{4 * kMiB, 2 * kMiB}));
+  const Block small = *allocator.Allocate(512);
+  EXPECT_EQ(allocator.OwnChunks(small), (Block{6 * kMiB, 2 * kMiB}));
+  allocator.Allocate(512);
+  EXPECT_EQ(allocator.OwnChunks(small).bytes, 0u);
+}
+
 TEST(RangeAllocator, FreeWantsTheBegin) {
   RangeAllocator allocator(16 * kMiB, kChunk);
   const Block block = *allocator.Allocate(4096);

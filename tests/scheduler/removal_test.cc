@@ -33,6 +33,14 @@ TEST_F(RemovalTest, ItsMemoryIsFreeAndItIsForgotten) {
   EXPECT_EQ(scheduler_.node().functions.at(kRemoved).finished, 0u);
 }
 
+TEST_F(RemovalTest, ATenantOfAnUnsetWeightIsForgotten) {
+  Tell(TenantSet{TenantId{7}, 2.5});
+  EXPECT_EQ(scheduler_.node().WeightOf(TenantId{7}), 2.5);
+  Tell(TenantSet{TenantId{7}});
+  EXPECT_EQ(scheduler_.node().WeightOf(TenantId{7}), 1);
+  EXPECT_TRUE(scheduler_.node().tenants.empty());
+}
+
 TEST_F(RemovalTest, AnImageWithBytesLeavesWithItsInstance) {
   Add(kB, 100);
   Tell(InstanceRemoved{kA});

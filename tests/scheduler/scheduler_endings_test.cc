@@ -100,5 +100,30 @@ TEST_F(SchedulerEndingsTest, WhatComesAgainLeavesTheLeaseThatItHad) {
   EXPECT_TRUE(Only<Revoke>(Tell(RequestGone{RequestId{1}, Ending::kAnswered})));
 }
 
+TEST_F(SchedulerEndingsTest, WhatWaitsComesAgainForAnother) {
+  Add(kB, 60);
+  const TimePoint arrival = now_;
+  Arrive(1, kA);
+  Tell(ExecutorDown{kGpu0});
+  Tell(RequestArrived{.request = RequestId{1}, .instance = kA, .arrival = arrival});
+  Advance(milliseconds(10));
+  Tell(RequestArrived{.request = RequestId{1}, .instance = kB, .arrival = arrival});
+  EXPECT_TRUE(scheduler_.node().instances.at(kA).waiting.empty());
+  EXPECT_EQ(scheduler_.waiting(), 1u);
+  EXPECT_EQ(Only<SwapIn>(Tell(ExecutorUp{kGpu0, 100}))->instance, kB);
+  EXPECT_EQ(Only<Grant>(Tell(SwapInDone{kB, kGpu0, true}))->instance, kB);
+  EXPECT_TRUE(Only<Revoke>(Tell(RequestGone{RequestId{1}, Ending::kAnswered})));
+  EXPECT_EQ(scheduler_.node().functions.at(FunctionId{kB.value}).finished, 1u);
+}
+
+TEST_F(SchedulerEndingsTest, WhatComesAgainWhileItsImageComesLeavesTheGpu) {
+  Add(kB, 60);
+  EXPECT_TRUE(Only<SwapOut>(Arrive(1, kB)));
+  EXPECT_TRUE(Only<SwapIn>(Tell(SwapOutDone{kA, kGpu0})));
+  Tell(RequestArrived{.request = RequestId{1}, .instance = kA, .arrival = now_});
+  Tell(SwapInDone{kB, kGpu0, true});
+  EXPECT_EQ(scheduler_.node().gpus.at(kGpu0).tenant, kA) << "its turn";
+}
+
 }  // namespace
 }  // namespace torpor::scheduler

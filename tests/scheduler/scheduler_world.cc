@@ -8,6 +8,9 @@
 namespace torpor::scheduler {
 namespace {
 
+// Of the first two instances.
+constexpr FunctionId kSharedFunction{2};
+
 SchedulerOptions IdleSoon(SchedulerOptions options) {
   options.idle_write_back = std::chrono::milliseconds(15);
   return options;
@@ -44,8 +47,7 @@ void SchedulerWorld::AddInstance(int number) {
   const InstanceId id{static_cast<std::uint64_t>(number)};
   instances_.push_back(id);
   lead_[id] = id;
-  // The first two are one function's.
-  const FunctionId function{std::max(id.value, std::uint64_t{2})};
+  const FunctionId function{std::max(id.value, kSharedFunction.value)};
   functions_.push_back({.function = function,
                         .objective = {.deadline = std::chrono::milliseconds(100)},
                         .priority = number / 4,
@@ -351,7 +353,7 @@ void SchedulerWorld::Arrive() {
                          .is_implicit = Below(4) == 0};
   if (!arrival.is_implicit && arrival.instance.value <= 2) {
     arrival.instance = {};
-    arrival.function = FunctionId{2};
+    arrival.function = kSharedFunction;
   }
   requests_[arrival.request] = {arrival.instance, arrival.is_implicit, now_};
   waiting_.insert(arrival.request);
@@ -361,6 +363,7 @@ void SchedulerWorld::Arrive() {
 void SchedulerWorld::EndSomeRequest() {
   if (!waiting_.empty() && Below(8) == 0) {
     const RequestId gone = *std::next(waiting_.begin(), Below(waiting_.size()));
+    if (Below(4) == 0) return Requeue(gone);
     waiting_.erase(gone);
     requests_.erase(gone);
     return Tell(RequestGone{gone, Below(2) == 0 ? Ending::kCancelled : Ending::kFailed});
@@ -417,7 +420,11 @@ void SchedulerWorld::Requeue(RequestId request) {
   lost_.erase(request);
   waiting_.insert(request);
   const Request& again = requests_.at(request);
-  Tell(RequestArrived{.request = request, .instance = again.instance, .arrival = again.arrival});
+  Tell(RequestArrived{.request = request,
+                      .instance = again.instance,
+                      .is_implicit = again.is_implicit,
+                      .function = again.instance ? FunctionId() : kSharedFunction,
+                      .arrival = again.arrival});
 }
 
 void SchedulerWorld::GrowOrShrink() {

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <map>
 
+#include "tests/e2e/await.h"
 #include "tests/e2e/metrics_page.h"
+#include "tools/torporctl/admin_requests.h"
 #include "tools/torporctl/memory_report.h"
 #include "tools/torporctl/node_report.h"
 
@@ -75,8 +77,7 @@ void CheckMemory(const Reports& reports, const std::map<std::string, Bytes>& all
           << function.name();
       const auto known = allocated.find(function.name());
       if (known == allocated.end()) continue;
-      // Freed memory stays as long as a replay may need it.
-      EXPECT_GE(function.memory().used_bytes(), known->second) << function.name();
+      EXPECT_EQ(function.memory().used_bytes(), known->second) << function.name();
     }
     EXPECT_EQ(gpu.memory().used_bytes(), used);
     EXPECT_EQ(gpu.memory().cached_bytes(), cached);
@@ -89,9 +90,35 @@ void CheckMemory(const Reports& reports, const std::map<std::string, Bytes>& all
   }
 }
 
+// Whether no executor keeps memory that a function has freed.
+bool IsAllFreed(const std::string& admin_socket, const std::map<std::string, Bytes>& allocated) {
+  const auto memory = torporctl::FetchMemory(admin_socket);
+  if (!memory.ok()) return false;
+  for (const v1::GpuMemory& gpu : memory->gpus()) {
+    for (const v1::FunctionMemory& function : gpu.functions()) {
+      const auto known = allocated.find(function.name());
+      const bool is_known = known != allocated.end();
+      if (is_known && function.memory().used_bytes() > known->second) return false;
+    }
+  }
+  return true;
+}
+
+// Freed memory stays as long as a replay may need it: until all is saved.
+void SaveAll(const std::string& admin_socket, const std::map<std::string, Bytes>& allocated) {
+  for (const auto& [function, bytes] : allocated) {
+    const absl::Status saved = torporctl::Checkpoint(admin_socket, function);
+    EXPECT_TRUE(saved.ok()) << function << ": " << saved;
+  }
+  const absl::Status freed = e2e::Await("what was freed has left the GPUs",
+                                        [&] { return IsAllFreed(admin_socket, allocated); });
+  EXPECT_TRUE(freed.ok()) << freed;
+}
+
 }  // namespace
 
 void CheckAccounts(const std::string& admin_socket, const std::map<std::string, Bytes>& allocated) {
+  SaveAll(admin_socket, allocated);
   const Reports reports = Ask(admin_socket);
   CheckUsed(reports, ResidentBytes(reports.functions));
   CheckMemory(reports, allocated);

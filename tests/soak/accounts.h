@@ -12,8 +12,8 @@ namespace torpor::soak {
 // way meanwhile.
 
 // On every GPU the images that are there amount to what is used, each function's to its part of it,
-// as in the metrics. Of the functions that are in `allocated` (by name), the part in use is that,
-// and the image has room for it.
+// as in the metrics. Of the functions that are in `allocated` (by name), which are saved first, the
+// part in use is that, and the image has room for it.
 void CheckAccounts(const std::string& admin_socket, const std::map<std::string, Bytes>& allocated);
 
 // No image is on any GPU, and no byte of any GPU is used.

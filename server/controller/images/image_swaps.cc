@@ -107,7 +107,7 @@ v1::DaemonMessage ImageSwaps::SwapInMessage(ClientSession& session, GpuIndex gpu
   v1::DaemonMessage message;
   auto& what = *message.mutable_swap_in();
   what.set_session_id(session.id.value);
-  session.learning.Plan(*session.memory.device, session.memory.growth.block, *what.mutable_live());
+  session.learning.Plan(*session.memory.device, session.memory.growth, *what.mutable_live());
   if (source) {
     what.set_source_socket_path(executors_.At(*source).registration().peer_socket_path());
   }

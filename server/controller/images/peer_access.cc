@@ -16,7 +16,7 @@ void PeerAccess::Map(const ClientSession& session, GpuIndex gpu, Keep keep,
   v1::DaemonMessage::MapPeer& what = *message.mutable_map_peer();
   what.set_session_id(session.id.value);
   if (keep == Keep::kLive) {
-    SetLive(*what.mutable_live(), *session.memory.device, session.memory.growth.block);
+    SetLive(*what.mutable_live(), *session.memory.device, session.memory.growth);
     what.set_socket_path(executors_.At(*session.image.gpu()).registration().peer_socket_path());
   }
   executors_.Run(gpu, std::move(message), then);

@@ -55,18 +55,17 @@ void DeviceAllocations::MallocNow(const SessionPtr& session, const wire::Malloc&
   };
   const std::string reason = ReasonToRefuse(*session, call.bytes);
   if (!reason.empty()) return refuse(reason);
-  memory::RangeAllocator& device = *session->memory.device;
-  const Bytes before = device.occupied_bytes();
   const absl::StatusOr<memory::Block> block = segments_.AllocateDevice(*session, call.bytes);
   if (!block.ok()) return refuse(std::string(block.status().message()));
-  const Bytes chunks = device.occupied_bytes() - before;
+  // Chunks shared with earlier allocations are set aside already.
+  const memory::Block chunks = session->memory.device->OwnChunks(*block);
   const Allocation allocation = {session, call.request_id, *block, finish};
-  if (chunks == 0) return Grow(allocation);
-  AskToGrow(allocation, chunks);
+  if (chunks.bytes == 0) return Grow(allocation);
+  session->memory.growth = chunks;
+  AskToGrow(allocation, chunks.bytes);
 }
 
 void DeviceAllocations::AskToGrow(const Allocation& what, Bytes chunks) {
-  what.session->memory.growth = {what.block, chunks};
   const scheduler::GrowthId growth{next_growth_++};
   growths_[growth] = [this, what, chunks](bool is_allowed) {
     what.session->memory.growth = {};
@@ -213,7 +212,7 @@ void DeviceAllocations::Shrink(const SessionPtr& session, memory::Block block,
   message.mutable_shrink()->set_session_id(session->id.value);
   SetExtent(*message.mutable_shrink()->mutable_extent(), block);
   SetLive(*message.mutable_shrink()->mutable_live(), *session->memory.device,
-          session->memory.growth.block);
+          session->memory.growth);
   // The operation on the image's GPU waits for all copies from replicas.
   const auto shrink_replicas = [this, session, message, then] {
     ShrinkOn(session->image.replicas(), message, then);

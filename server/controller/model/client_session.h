@@ -33,13 +33,6 @@ struct FreedChunks {
   bool is_going = false;     // a step that gives some back waits or runs
 };
 
-// An allocation in new chunks, for which the scheduler has found no room yet: only its addresses
-// are taken. A plain record.
-struct UnansweredGrowth {
-  memory::Block block;    // of no bytes if no allocation waits
-  Bytes chunk_bytes = 0;  // of the new chunks
-};
-
 // A session's addresses, its allocations, and the files behind both. A plain record.
 struct SessionAllocations {
   SessionKey key{};       // shown by the client and by executors for the files' descriptors
@@ -57,7 +50,9 @@ struct SessionAllocations {
   StepQueue mallocs;                           // runs device allocations in order
   int unfinished_frees = 0;                    // of device memory
   FreedChunks freed;
-  UnansweredGrowth growth;
+  // The new chunks of an allocation for which the scheduler has found no room yet: only their
+  // addresses are taken. Of no bytes if no allocation waits.
+  memory::Block growth;
 };
 
 // A session's part in leases. A plain record.

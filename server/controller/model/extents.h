@@ -32,8 +32,8 @@ inline std::vector<memory::Block> Outside(const std::vector<memory::Block>& piec
   return parts;
 }
 
-// Writes the live parts of an image into a message for executors, without `growth`, a piece that no
-// GPU has room for yet.
+// Writes the live parts of an image into a message for executors, without `growth`, whole chunks
+// that no GPU has room for yet.
 inline void SetLive(google::protobuf::RepeatedPtrField<v1::Extent>& live,
                     const memory::RangeAllocator& allocator, memory::Block growth) {
   for (const memory::Block block : Outside(allocator.LiveBlocks(kMaxPiecesSent), growth)) {

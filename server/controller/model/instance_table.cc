@@ -75,6 +75,13 @@ FunctionInstance* InstanceTable::FindByToken(const std::string& token) {
   return found;
 }
 
+bool InstanceTable::HasSibling(const FunctionInstance& instance) const {
+  const std::vector<InstanceId>& all = instance.function->instances;
+  return std::any_of(all.begin(), all.end(), [&](InstanceId other) {
+    return other != instance.id && !At(other).is_leaving;
+  });
+}
+
 Shard InstanceTable::ShardOf(InstanceId shard) {
   FunctionInstance& instance = instances_.at(leads_.at(shard));
   const auto found = std::find(instance.shards.begin(), instance.shards.end(), shard);

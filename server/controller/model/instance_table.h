@@ -47,6 +47,9 @@ class InstanceTable {
   // By name, without removed functions.
   const std::map<std::string, RegisteredFunction*>& functions() const { return by_name_; }
 
+  // Whether an instance of the function beside this one stays, and so may serve in its place.
+  bool HasSibling(const FunctionInstance& instance) const;
+
   // The id of any shard must be known.
   Shard ShardOf(InstanceId shard);
   // Returns the id of the shard's instance, also the id of its lead shard.

@@ -11,7 +11,7 @@ namespace torpor::server {
 class SwapLearning {
  public:
   // Writes the plan of a swap-in that begins now: the live allocations in order of transfer,
-  // without `growth`, for which no GPU has room yet.
+  // without the chunks `growth`, for which no GPU has room yet.
   void Plan(const memory::RangeAllocator& allocations, memory::Block growth,
             google::protobuf::RepeatedPtrField<v1::Allocation>& plan);
 

@@ -57,6 +57,14 @@ TEST_F(AdminRequestsTest, SaysWhyALoadWasRefused) {
   EXPECT_EQ(events_.Of<scheduler::LoadWanted>().size(), 2u);
 }
 
+TEST_F(AdminRequestsTest, AnInstanceThatLeavesIsNotAsked) {
+  AddSession("a");
+  InstanceOf("a").is_leaving = true;
+  Start(Kind::kLoad);
+  EXPECT_EQ(outcome_, absl::OkStatus()) << "no instance stays";
+  EXPECT_TRUE(events_.fed.empty());
+}
+
 TEST_F(AdminRequestsTest, AnImageThatIsNowhereIsEvictedAlready) {
   Start(Kind::kEvict);
   EXPECT_EQ(outcome_, absl::OkStatus());

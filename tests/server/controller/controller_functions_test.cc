@@ -1,7 +1,12 @@
+#include <gmock/gmock.h>
+
+#include "absl/strings/str_cat.h"
 #include "tests/server/controller/controller_harness.h"
 
 namespace torpor::server {
 namespace {
+
+using ::testing::HasSubstr;
 
 // Functions come, change and go while the controller runs; on two GPUs.
 class ControllerFunctions : public ControllerHarness {
@@ -155,6 +160,10 @@ TEST_F(ControllerFunctions, TenantsComeAndGo) {
     config.functions["b"].tenant = "default";
   });
   Serve("b", b);
+  for (const char* tenant : {"1", "2"}) {
+    EXPECT_THAT(event_log_, HasSubstr(absl::StrCat("tenant_set tenant=", tenant, " weight=1\n")))
+        << "the scheduler forgets it";
+  }
 }
 
 TEST_F(ControllerFunctions, AnAdministratorsRequestAboutARemovedFunctionIsAnswered) {
@@ -168,6 +177,32 @@ TEST_F(ControllerFunctions, AnAdministratorsRequestAboutARemovedFunctionIsAnswer
   Reconfigure(Remove("a"));
   ASSERT_TRUE(outcome);
   EXPECT_TRUE(absl::IsNotFound(*outcome));
+}
+
+TEST_F(ControllerFunctions, AdministratorsDoNotReachAnInstanceThatLeaves) {
+  Reconfigure([](Config& config) {
+    FunctionConfig& a = config.functions["a"];
+    a.upstream.clear();
+    a.instances["x"] = {"x", "127.0.0.1:9101", ""};
+    a.instances["y"] = {"y", "127.0.0.1:9102", ""};
+  });
+  const Client x = Serving("token-a/x");
+  const RequestId running = Acquire("a");
+  ASSERT_TRUE(TakeLease(x));
+  Reconfigure([](Config& config) { config.functions["a"].instances.erase("x"); });
+  const RequestId next = Acquire("a");
+  ASSERT_TRUE(IsRunning(next));
+  EXPECT_FALSE((*outcome(next).grant)->has_siblings) << "y is alone from now on";
+  Release(next);
+  std::optional<absl::Status> outcome;
+  controller_->Administer({.kind = AdminRequest::Kind::kCheckpoint, .function = "a"},
+                          [&](absl::Status status) { outcome = std::move(status); });
+  Settle();
+  EXPECT_EQ(outcome, absl::OkStatus()) << "y has nothing to save";
+  Release(running);
+  EXPECT_TRUE(GiveBack(x));
+  EXPECT_TRUE(x.link->closed);
+  loop_.Advance(std::chrono::minutes(1));
 }
 
 }  // namespace

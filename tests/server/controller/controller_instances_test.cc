@@ -6,7 +6,8 @@ namespace {
 // On two GPUs; function a has instances x and y.
 class ControllerInstances : public ControllerHarness {
  protected:
-  ControllerInstances() : ControllerHarness(2, AddressMode::kMap, AddInstances) {
+  explicit ControllerInstances(const std::function<void(Config&)>& configure = AddInstances)
+      : ControllerHarness(2, AddressMode::kMap, configure) {
     StartExecutor(0);
     StartExecutor(1);
   }
@@ -34,6 +35,77 @@ class ControllerInstances : public ControllerHarness {
     return {};
   }
 };
+
+// What an executor takes with it is done again on another.
+class ControllerReplayedInstances : public ControllerInstances {
+ protected:
+  ControllerReplayedInstances()
+      : ControllerInstances([](Config& config) {
+          AddInstances(config);
+          config.functions["a"].durability = Durability::kEviction;
+        }) {
+    Serve("a", x_);
+    y_ = Serving("token-a/y");
+  }
+
+  // Returns a request that runs on x when the executor there dies.
+  RequestId LoseExecutorInMidRequest() {
+    const RequestId request = Acquire("a");
+    const auto lease = TakeLease(x_);
+    EXPECT_EQ(InstanceOf(request), "x");
+    KillExecutor(lease->gpu);
+    EXPECT_TRUE(IsRunning(request)) << "and waits with its grant";
+    return request;
+  }
+  void AskAgain(RequestId request) {
+    outcome(request).grant.reset();
+    controller_->AskAgain(request);
+    Settle();
+  }
+
+  Client x_ = Serving("token-a/x");
+  Client y_;
+};
+
+TEST_F(ControllerReplayedInstances, ARequestThatIsQueuedAgainMayGoElsewhere) {
+  KillExecutor(1);
+  const RequestId request = LoseExecutorInMidRequest();
+  AskAgain(request);
+  EXPECT_FALSE(outcome(request).grant) << "no GPU serves";
+  StartExecutor(0);
+  ASSERT_TRUE(TakeLease(y_));
+  EXPECT_EQ(InstanceOf(request), "y");
+  EXPECT_EQ(Function("a").instances[0].health, "down");
+  Release(request);
+  EXPECT_TRUE(GiveBack(y_));
+  EXPECT_EQ(Function("a").errors, 0u);
+}
+
+TEST_F(ControllerReplayedInstances, ARequestWhoseReplayHasNotBegunMayGoElsewhere) {
+  const RequestId request = LoseExecutorInMidRequest();
+  const auto lost = x_.link->Take<wire::LeaseLost>();
+  ASSERT_TRUE(lost && lost->replays);
+  AskAgain(request);
+  ASSERT_TRUE(TakeLease(x_)) << "which it takes while torpord wants it back";
+  EXPECT_FALSE(IsRunning(request));
+  EXPECT_TRUE(GiveBack(x_));
+  ASSERT_TRUE(TakeLease(y_));
+  EXPECT_EQ(InstanceOf(request), "y");
+}
+
+TEST_F(ControllerReplayedInstances, ARequestThatIsAskedAgainMayBeLostAgain) {
+  const RequestId request = LoseExecutorInMidRequest();
+  ASSERT_TRUE(TakeLease(x_));
+  Say(x_, wire::ReplayFailed{"a result differs"});
+  ASSERT_TRUE(outcome(request).lost);
+  outcome(request).lost.reset();
+  AskAgain(request);
+  const auto lease = TakeLease(y_);
+  ASSERT_TRUE(lease);
+  ASSERT_EQ(InstanceOf(request), "y");
+  Say(y_, wire::ReplayFailed{"a result differs"});
+  EXPECT_TRUE(outcome(request).lost) << "once a grant";
+}
 
 TEST_F(ControllerInstances, TwoInstancesHoldLeasesAtOneTime) {
   Client x = Serving("token-a/x");

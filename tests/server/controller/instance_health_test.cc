@@ -19,7 +19,7 @@ TEST_F(InstanceHealthTest, ASessionMakesAnInstanceServe) {
   health_.Check(instance_);
   EXPECT_EQ(health(), Health::kUnproven);
   const SessionPtr session = AddSession("a");
-  health_.OnSessionOpened(instance_);
+  health_.Forgive(instance_);
   EXPECT_EQ(health(), Health::kServing);
   session->is_lost = true;
   health_.Check(instance_);
@@ -64,7 +64,7 @@ TEST_F(InstanceHealthTest, ANewProcessIsForgiven) {
   AddSession("a");
   health_.OnRefused(instance_);
   EXPECT_EQ(health(), Health::kDown);
-  health_.OnSessionOpened(instance_);
+  health_.Forgive(instance_);
   EXPECT_EQ(health(), Health::kServing);
 }
 

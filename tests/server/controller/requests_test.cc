@@ -154,6 +154,45 @@ TEST_F(RequestsTest, ALeasedRequestIsQueuedAgain) {
   EXPECT_EQ(events_.Of<scheduler::RequestArrived>().size(), 2u);
 }
 
+TEST_F(RequestsTest, ARequestThatLosesItsGpuStillGivesUpInTime) {
+  Acquire();
+  requests_.NoteLeased(kRequest, InstanceOf("a").id);
+  loop_.Advance(std::chrono::seconds(6));
+  EXPECT_FALSE(grant_) << "its GPU is on its way";
+  LeaseService::Lost lost;
+  lost.lease.requests = {kRequest};
+  EXPECT_EQ(requests_.OnLeaseLost(lost), std::vector{kRequest});
+  requests_.Requeue(kRequest);
+  loop_.Advance({});
+  ASSERT_TRUE(grant_);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(grant_->status()));
+}
+
+TEST_F(RequestsTest, ARequestThatIsAskedAgainWaitsAsLongAgain) {
+  Run();
+  loop_.Advance(std::chrono::seconds(3));
+  grant_.reset();
+  requests_.AskAgain(kRequest);
+  loop_.Advance(std::chrono::seconds(4));
+  EXPECT_FALSE(grant_);
+  loop_.Advance(std::chrono::seconds(1));
+  ASSERT_TRUE(grant_);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(grant_->status()));
+}
+
+TEST_F(RequestsTest, ALossIsToldOnceAGrant) {
+  Run();
+  requests_.OnSessionLost(InstanceOf("a").id, "it cannot go on");
+  ASSERT_TRUE(lost_);
+  lost_.reset();
+  LeaseService::Lost lost;
+  lost.lease.requests = {kRequest};
+  lost.harmed = {AddSession("a")->id};
+  requests_.OnLeaseLost(lost);
+  EXPECT_FALSE(lost_);
+  EXPECT_EQ(InstanceOf("a").function->errors, 1u);
+}
+
 TEST_F(RequestsTest, ConfirmsALeaseWhenItsExecutorAnswersOrHangs) {
   Run();
   int confirmed = 0;

@@ -88,6 +88,19 @@ TEST_F(LiveConfigTest, AChangeIsAppliedAndKept) {
   EXPECT_THAT(live_->superseded(), IsEmpty());
 }
 
+TEST_F(LiveConfigTest, ASupersededChangeIsForgotten) {
+  ASSERT_TRUE(Set("digits", {{"deadline", "2s"}}).ok());
+  ASSERT_TRUE(Set("digits", {{"priority", "3"}}).ok());
+  WriteFile("  - {name: digits, memory_limit: 1GiB, token_file: token, deadline: 1s}\n");
+  Restart();
+  EXPECT_THAT(live_->superseded(), ElementsAre(HasSubstr("function digits: ")));
+  ASSERT_TRUE(live_->ForgetSuperseded().ok());
+  WriteFile(kDigits);
+  Restart();
+  EXPECT_EQ(deadline(), std::chrono::milliseconds(80));
+  EXPECT_THAT(live_->superseded(), IsEmpty());
+}
+
 TEST_F(LiveConfigTest, FunctionsComeAndGo) {
   ASSERT_TRUE(live_
                   ->Change({.kind = Kind::kAdd,

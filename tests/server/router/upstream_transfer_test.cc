@@ -22,7 +22,8 @@ class UpstreamTransferTest : public testing::Test {
   // Transfers `request` to a server that answers with `handler`, as Run of a proxied request does.
   void Transfer(const std::string& request, FakeUpstream::Handler handler) {
     FakeUpstream upstream(std::move(handler));
-    UpstreamPool pool(io_, ParseHostAndPort(upstream.address()).value());
+    const auto pool =
+        std::make_shared<UpstreamPool>(io_, ParseHostAndPort(upstream.address()).value());
     tcp::acceptor acceptor(io_, {asio::ip::address_v4::loopback(), 0});
     tcp::socket client(io_);
     client.connect(acceptor.local_endpoint());
@@ -43,11 +44,11 @@ class UpstreamTransferTest : public testing::Test {
     const auto run = [&]() -> asio::awaitable<void> {
       co_await client_request.ReadAhead();
       co_await lease_.Acquire(demand);
-      co_await transfer.Forward(upstream.address(), &pool);
+      co_await transfer.Forward(upstream.address(), pool);
       may_go_elsewhere_ = transfer.MayGoElsewhere();
       co_await transfer.End();
       lease_.Release(scheduler::Ending::kAnswered);
-      pool.CloseIdle();
+      pool->CloseIdle();
     };
     asio::co_spawn(io_, run, [](const std::exception_ptr&) {});
     io_.run();

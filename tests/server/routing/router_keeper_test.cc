@@ -27,7 +27,7 @@ class RouterKeeperTest : public testing::Test {
                             .added_environment = {},
                             .outlives_parent = true};
     };
-    options.first_pause = milliseconds(1);
+    options.pauses.first = milliseconds(1);
     return options;
   }
   std::string record_path() const { return folder_.path("router.pid"); }

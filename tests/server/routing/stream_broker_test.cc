@@ -282,6 +282,24 @@ TEST_F(StreamBrokerTest, TorpordHasASecondToGiveARequestUp) {
   EXPECT_EQ(outcome.grant->status(), absl::DeadlineExceededError("torpord does not answer"));
 }
 
+TEST_F(StreamBrokerTest, ARequestThatIsAskedAgainWaitsAsLongAgain) {
+  const auto link = Attach();
+  Outcome outcome;
+  const RequestId request = Ask(outcome);
+  Grant(request, 7);
+  outcome.grant.reset();
+  clock_.Advance(seconds(40));
+  broker_.AskAgain(request);
+  EXPECT_EQ(FromMessage(link->sent.back().ask_again().demand()).give_up,
+            clock_.Now() + seconds(30));
+  clock_.Advance(seconds(30));
+  broker_.Expire();
+  EXPECT_FALSE(outcome.grant);
+  clock_.Advance(seconds(1));
+  broker_.Expire();
+  EXPECT_TRUE(outcome.grant);
+}
+
 TEST_F(StreamBrokerTest, AnswersForRequestsThatHaveGoneAreIgnored) {
   Attach();
   Outcome outcome;

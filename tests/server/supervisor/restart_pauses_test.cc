@@ -20,7 +20,9 @@ TEST(RestartPauses, TheFirstIsNoneAndTheOthersDoubleUpToTheLongest) {
 TEST(RestartPauses, ALongRunMakesUpForWhatWasBefore) {
   RestartPauses pauses({.healthy_after = seconds(10)});
   for (int i = 0; i < 5; ++i) pauses.Next({});
+  EXPECT_EQ(pauses.failures(), 5);
   EXPECT_EQ(pauses.Next(seconds(10)), milliseconds(0));
+  EXPECT_EQ(pauses.failures(), 0);
   EXPECT_EQ(pauses.Next({}), milliseconds(0));
   EXPECT_EQ(pauses.Next({}), milliseconds(100));
 }

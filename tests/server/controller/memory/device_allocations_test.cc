@@ -4,6 +4,7 @@
 
 #include "memory/block_states.h"
 #include "server/controller/model/cuda_errors.h"
+#include "server/controller/model/extents.h"
 #include "tests/server/controller/node_world.h"
 
 namespace torpor::server {
@@ -43,6 +44,39 @@ TEST_F(DeviceAllocationsTest, ANewChunkWaitsForTheScheduler) {
   EXPECT_EQ(reply->address, session_->memory.device_base);
   allocations_.Malloc(session_, {2, 100});
   EXPECT_TRUE(Reply()) << "the chunk has room";
+}
+
+TEST_F(DeviceAllocationsTest, WholeNewChunksAwaitTheScheduler) {
+  allocations_.Malloc(session_, {1, 3 * kMiB});
+  EXPECT_EQ(session_->memory.growth, (memory::Block{0, 2 * kChunk}));
+  allocations_.OnGrowthAnswered(events_.Of<scheduler::GrowthWanted>()[0].growth, true);
+  EXPECT_EQ(session_->memory.growth.bytes, 0u);
+  allocations_.Malloc(session_, {2, 3 * kMiB});
+  EXPECT_EQ(session_->memory.growth, (memory::Block{2 * kChunk, kChunk}))
+      << "the first allocation has the chunk before";
+  allocations_.OnGrowthAnswered(events_.Of<scheduler::GrowthWanted>()[1].growth, true);
+  allocations_.Malloc(session_, {3, 100});
+  EXPECT_EQ(session_->memory.growth, (memory::Block{3 * kChunk, kChunk}));
+}
+
+// The executor would back the rest of a chunk, were it left in the plan.
+TEST_F(DeviceAllocationsTest, AJoinedPlanLeavesOutWholeNewChunks) {
+  memory::RangeAllocator& device = *session_->memory.device;
+  for (std::size_t i = 0; i < 2 * (kMaxPiecesSent + 1); ++i) {
+    ASSERT_TRUE(segments_.AllocateDevice(*session_, 512).ok());
+  }
+  bool is_kept = false;
+  for (const memory::Block piece : device.Blocks()) {
+    if (!std::exchange(is_kept, !is_kept)) device.Free(piece.offset);
+  }
+  const Bytes before = device.occupied_bytes();
+  allocations_.Malloc(session_, {1, kMiB + 512});
+  ASSERT_EQ(events_.Of<scheduler::GrowthWanted>().size(), 1u);
+  google::protobuf::RepeatedPtrField<v1::Extent> live;
+  SetLive(live, device, session_->memory.growth);
+  Bytes bytes = 0;
+  for (const v1::Extent& extent : live) bytes += extent.bytes();
+  EXPECT_EQ(bytes, before);
 }
 
 TEST_F(DeviceAllocationsTest, RefusesWhatNoGpuHolds) {

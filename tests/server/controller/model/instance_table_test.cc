@@ -55,6 +55,11 @@ TEST(InstanceTable, AFunctionHasItsInstancesByNameAndToken) {
   const RegisteredFunction& pair = *instances.FindFunction("pair");
   EXPECT_TRUE(a.has_several_instances());
   EXPECT_FALSE(pair.has_several_instances());
+  EXPECT_FALSE(instances.HasSibling(*instances.Find("pair")));
+  EXPECT_TRUE(instances.HasSibling(*instances.Find("a/x")));
+  instances.Find("a/x")->is_leaving = true;
+  EXPECT_FALSE(instances.HasSibling(*instances.Find("a/y")));
+  instances.At(InstanceId{1}).is_leaving = false;
   EXPECT_EQ(a.id, scheduler::FunctionId{1});
   EXPECT_EQ(pair.id, scheduler::FunctionId{2});
   EXPECT_EQ(a.instances, (std::vector<InstanceId>{InstanceId{1}, InstanceId{2}}));
