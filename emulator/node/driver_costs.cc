@@ -11,9 +11,9 @@ namespace torpor::emulator {
 namespace {
 
 constexpr NumberRange kCost = {0, 1e6};
-constexpr Bytes kContextMemory = 550 * kMiB;
+constexpr Bytes kContextMemory = 527 * kMiB;
 constexpr Bytes kContextShare = 8;
-constexpr Bytes kCublasMemory = 32 * kMiB;
+constexpr Bytes kCublasMemory = 64 * kMiB;
 constexpr Bytes kCublasShare = 128;
 
 std::optional<Bytes> ReadBytes(const YAML::Node& node, const char* key, DocumentReader& reader) {

@@ -13,9 +13,9 @@ NodeResult<Topology> ParseCosts(const std::string& costs) {
 
 TEST(DriverCostsTest, WhatIsNotSaidIsAsMeasured) {
   const DriverCosts costs = ParseCosts("")->costs;
-  EXPECT_EQ(costs.vmm.set_access_us, 38);
-  EXPECT_EQ(costs.launch_us, 2.3);
-  EXPECT_EQ(costs.pin_ms_per_gib, 100);
+  EXPECT_EQ(costs.vmm.set_access_us, 27);
+  EXPECT_EQ(costs.launch_us, 3.3);
+  EXPECT_EQ(costs.pin_ms_per_gib, 29);
 }
 
 TEST(DriverCostsTest, ReadsEveryCost) {
@@ -42,9 +42,9 @@ TEST(DriverCostsTest, ReadsEveryCost) {
 
 TEST(DriverCostsTest, ASmallGpuHasASmallContext) {
   const DriverCosts costs;
-  EXPECT_EQ(costs.ContextMemory(141 * kGiB), 550 * kMiB);
+  EXPECT_EQ(costs.ContextMemory(141 * kGiB), 527 * kMiB);
   EXPECT_EQ(costs.ContextMemory(256 * kMiB), 32 * kMiB);
-  EXPECT_EQ(costs.CublasMemory(141 * kGiB), 32 * kMiB);
+  EXPECT_EQ(costs.CublasMemory(141 * kGiB), 64 * kMiB);
   EXPECT_EQ(costs.CublasMemory(256 * kMiB), 2 * kMiB);
 }
 

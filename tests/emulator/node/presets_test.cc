@@ -41,7 +41,7 @@ TEST(PresetsTest, TheNodesOfTheH200AreStrict) {
   for (const char* const name : {"h200-1gpu", "h200-8gpu"}) {
     const Topology topology = Read(std::string(TORPOR_TOPOLOGY_DIR "/") + name + ".yaml");
     EXPECT_EQ(topology.strict, Strictness::All()) << name;
-    EXPECT_EQ(topology.costs.ContextMemory(topology.gpus.front().memory), 550 * kMiB);
+    EXPECT_EQ(topology.costs.ContextMemory(topology.gpus.front().memory), 527 * kMiB);
     EXPECT_EQ(topology.gpus.front().pcie_gbps, 55);
     EXPECT_EQ(topology.gpus.front().compute_capability, 90U);
   }
