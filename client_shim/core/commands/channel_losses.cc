@@ -20,8 +20,7 @@ void CommandChannel::OnLost(const wire::LeaseLost& lost) {
     AwaitLastWords(lock, ExecutorLinkPtr(lease_link_));
   if (lost.lease_id == lease_.id() && lease_.id() != 0) {
     parts_.log.Warn("the GPU was lost: " + lost.message);
-    if (lost.replays && !replay_.record().is_on()) return FailReplay(replay_.record().obstacle());
-    // Suspends the lease, or fails the session.
+    // Suspends the lease.
     if (lost.replays && lease_link_) BreakLink(ExecutorLinkPtr(lease_link_), error, lost.message);
     if (lease_.state() == ClientLease::State::kSuspended) {
       if (lost.replays) {
@@ -58,12 +57,12 @@ void CommandChannel::BreakLink(const ExecutorLinkPtr& link, cudaError_t error,
   if (parts_.health.IsOpen()) {
     if (const cudaError_t sticky = parts_.health.Check(); sticky != cudaSuccess) error = sticky;
   }
-  const ReplayRecord& record = replay_.record();
-  const bool is_replayable =
-      lease_link_ == link && record.is_on() && parts_.health.sticky() == cudaSuccess;
-  if (is_replayable && record.obstacle().empty()) return Suspend(link, why);
+  // An obstacle to the replay counts when the loss is certain: more may have been saved than the
+  // client knows.
+  const bool suspends =
+      lease_link_ == link && options_.replays && parts_.health.sticky() == cudaSuccess;
+  if (suspends) return Suspend(link, why);
   Break(link, error, why);
-  if (is_replayable) FailReplay(record.obstacle());
 }
 
 void CommandChannel::Break(const ExecutorLinkPtr& link, cudaError_t error, const std::string& why) {
@@ -73,11 +72,29 @@ void CommandChannel::Break(const ExecutorLinkPtr& link, cudaError_t error, const
   if (lease_link_ == link) CarryOut(lease_.ExecutorLost(error, tells_program, Moment()));
 }
 
+void CommandChannel::OnDaemonGone() {
+  const Lock lock(mutex_);
+  replay_.NoteDaemonGone();
+  for (const ExecutorLinkPtr& link : links_.All())
+    BreakLink(link, cudaErrorDevicesUnavailable, "torpord is gone");
+  if (lease_.state() == ClientLease::State::kLost)
+    CarryOut(lease_.NoteLossByDaemon(cudaErrorDevicesUnavailable, Moment()));
+}
+
+void CommandChannel::OnResumed(const wire::ResumeReply& resumed) {
+  const Lock lock(mutex_);
+  replay_.NoteDaemonBack();
+  replay_.TrimTo(resumed.saved_command);
+  if (lease_.state() == ClientLease::State::kSuspended) return EndSuspension();
+  if (lease_.state() == ClientLease::State::kRequested) parts_.daemon.Send(wire::LeaseRequest{});
+}
+
 void CommandChannel::OnDaemonLost() {
   const Lock lock(mutex_);
   for (const ExecutorLinkPtr& link : links_.All())
     BreakLink(link, cudaErrorDevicesUnavailable, "the daemon is lost");
-  NotifyAll();
+  replay_.FailUnanswered(parts_.health.sticky());
+  CarryOut(lease_.Abandon(Moment()));
 }
 
 // Calls that wait go on waiting. What was batched is as good as sent.
@@ -90,23 +107,21 @@ void CommandChannel::Suspend(const ExecutorLinkPtr& link, const std::string& why
   parts_.wake();
 }
 
-// The daemon knows, too. The session asks for another GPU at once: the program may only look at the
-// completion page.
+// The daemon knows, too: the work is replayed, or the session fails. The session asks for another
+// GPU at once: the program may only look at the completion page.
 void CommandChannel::EndSuspension() {
+  const std::string obstacle = replay_.record().obstacle();
+  if (replay_.owes_work() && !obstacle.empty()) return FailReplay(obstacle);
   CarryOut(lease_.EndSuspended(Moment()));
   if (replay_.owes_work()) CarryOut(lease_.Need());
 }
 
 void CommandChannel::FailReplay(const std::string& why) {
   if (!replay_.Fail(why)) return;
-  if (lease_link_) {
+  if (lease_link_)
     BreakLink(ExecutorLinkPtr(lease_link_), cudaErrorDevicesUnavailable, why);
-  } else {
-    parts_.slots.CompleteAll();
-    parts_.ring.DropSubmitted();
-    if (lease_.state() == ClientLease::State::kSuspended) CarryOut(lease_.EndSuspended(Moment()));
-  }
-  NotifyAll();
+  else
+    CarryOut(lease_.Abandon(Moment()));
 }
 
 }  // namespace torpor::shim

@@ -174,14 +174,25 @@ void ChannelReplay::FailUnanswered(cudaError_t error) {
 }
 
 bool ChannelReplay::Fail(const std::string& why) {
-  if (std::exchange(has_failed_, true)) return false;
+  if (failure_) return false;
+  failure_ = why;
   parts_.log.Warn("the session is lost: what it did on a GPU that died cannot be replayed: " + why);
   parts_.health.SetStickyIfHealthy(cudaErrorDevicesUnavailable);
-  parts_.daemon.Send(wire::ReplayFailed{why});
+  if (!daemon_is_gone_) parts_.daemon.Send(wire::ReplayFailed{why});
   record_.Stop();
   owes_work_ = false;
   FailUnanswered(cudaErrorDevicesUnavailable);
   return true;
+}
+
+void ChannelReplay::NoteDaemonGone() {
+  daemon_is_gone_ = true;
+  replays_ = 0;  // the executor does not die of what is replayed
+}
+
+void ChannelReplay::NoteDaemonBack() {
+  daemon_is_gone_ = false;
+  if (failure_) parts_.daemon.Send(wire::ReplayFailed{*failure_});
 }
 
 // --- The replay ----------------------------------------------------------------------------------
@@ -226,6 +237,7 @@ std::string ChannelReplay::Compare(const wire::Reply& reply, std::uint64_t numbe
 // --- Timers --------------------------------------------------------------------------------------
 
 std::optional<ChannelReplay::Time> ChannelReplay::NextTimer(ClientLease::State state) const {
+  if (daemon_is_gone_) return std::nullopt;
   if (state == ClientLease::State::kSuspended) return suspended_since_ + kSuspensionPatience;
   const bool ages = state == ClientLease::State::kHeld && record_.is_on() &&
                     record_.log().has_commands() && record_.obstacle().empty() &&

@@ -72,6 +72,13 @@ class ChannelReplay {
   // calls. False, without effect, if the session has failed so before.
   bool Fail(const std::string& why);
 
+  // --- The loss of torpord ---
+  // Until NoteDaemonBack nothing can be told to a daemon, nor will one tell of an executor's end.
+  void NoteDaemonGone();
+  // Tells the next torpord if the session has failed.
+  void NoteDaemonBack();
+  bool daemon_is_gone() const { return daemon_is_gone_; }
+
   // --- The replay ---
   // Whether the executor of the grant is to be told by Replay. `obstacle` is left empty if the
   // session can be replayed.
@@ -99,9 +106,10 @@ class ChannelReplay {
   bool is_checkpoint_due_ = false;  // sent to the lease's executor, not answered yet
   std::string told_obstacle_;       // the last one in the log
   bool owes_work_ = false;
-  bool has_failed_ = false;  // Fail was called
-  int replays_ = 0;          // begun since a call or a drain was last answered
-  Time suspended_since_;     // in State::kSuspended
+  std::optional<std::string> failure_;  // why Fail was called
+  bool daemon_is_gone_ = false;
+  int replays_ = 0;       // begun since a call or a drain was last answered
+  Time suspended_since_;  // in State::kSuspended
   std::map<std::uint64_t, ReplyWaiter*> unanswered_;  // calls without an executor, by number
 };
 

@@ -147,7 +147,8 @@ double CommandChannel::RecentShare() const {
 }
 
 void CommandChannel::CarryOut(const LeaseActions& actions) {
-  if (actions.requests) parts_.daemon.Send(wire::LeaseRequest{});
+  // OnResumed makes up for a request.
+  if (actions.requests && !replay_.daemon_is_gone()) parts_.daemon.Send(wire::LeaseRequest{});
   if (actions.begins_return) BeginReturn();
   if (actions.drops_work) {
     batch_.Clear();
@@ -293,7 +294,7 @@ bool CommandChannel::OnGrant(const wire::LeaseGrant& grant) {
   if (lease_.HasExecutor()) return false;
   std::string why;
   const ExecutorLinkPtr link = FindOrOpenLink(lock, grant, why);
-  if (!link && replay_.record().is_on() && replay_.record().obstacle().empty()) {
+  if (!link && options_.replays) {
     // It has died, and the daemon will say so.
     lease_.Grant(grant.lease_id, grant.is_explicit, Moment());
     lease_.Suspend(Moment());

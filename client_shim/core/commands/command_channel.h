@@ -77,6 +77,11 @@ class CommandChannel {
   void OnLost(const wire::LeaseLost& lost);
   // By the daemon's message no replay needs earlier commands.
   void OnSaved(const wire::MemorySaved& saved);
+  // torpord has gone, and its executors with it. The lease is over: its calls wait if the session
+  // can be replayed, and fail otherwise. Calls that need another lease wait for the next torpord.
+  void OnDaemonGone();
+  // The next torpord knows the session.
+  void OnResumed(const wire::ResumeReply& resumed);
   // Fails every waiting call. The caller has set the session's sticky error.
   void OnDaemonLost();
 

@@ -8,6 +8,7 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "client_shim/core/commands/command_channel.h"
@@ -16,7 +17,8 @@
 #include "tests/client_shim/fake_daemon_port.h"
 #include "tests/client_shim/fake_executor.h"
 
-// A channel whose executors die. The test is the service thread and the daemon.
+// A channel whose executors die, and whose torpord does. The test is the service thread and the
+// daemon.
 namespace torpor::shim {
 namespace {
 
@@ -42,7 +44,7 @@ class ChannelLossesTest : public ::testing::Test {
  protected:
   static constexpr std::size_t kExecutors = 5;
 
-  explicit ChannelLossesTest(std::size_t replay_bytes = 1 << 20) {
+  explicit ChannelLossesTest(std::size_t replay_bytes = 1 << 20, bool replays = true) {
     log_.set_level(LogLevel::kOff);
     health_.WatchPage(page_.get());
     health_.OpenOnce([] { return cudaSuccess; });
@@ -51,6 +53,7 @@ class ChannelLossesTest : public ::testing::Test {
     options.batch = {std::size_t{64} << 10, 1000, std::chrono::hours(1)};
     options.lease_idle = std::chrono::hours(1);
     options.attach.session_id = 42;
+    options.replays = replays;
     options.replay_bytes = replay_bytes;
     channel_ = std::make_unique<CommandChannel>(
         options, ChannelParts{Http2(), daemon_, health_, slots_, ring_, uploads_, log_, [] {},
@@ -135,6 +138,11 @@ class ChannelLossesTest : public ::testing::Test {
       for (const auto& link : watched) channel_->OnReady(link.link, link.events);
       channel_->OnTimers();
     }
+  }
+  // Until the thread that waits has met the executor's end.
+  void AwaitSuspension() {
+    std::vector<CommandChannel::Watched> watched;
+    while (!channel_->Watch(watched).has_value()) std::this_thread::yield();
   }
   // The commands with numbers that the executor has got, as "call:number".
   std::vector<std::string> Numbered(std::size_t executor) const {
@@ -304,6 +312,124 @@ TEST_F(ChannelLossesTest, ASuspendedLeaseIsLostIfTheDaemonSaysSo) {
   EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
 }
 
+TEST_F(ChannelLossesTest, AnObstacleCountsOnceTheLossIsCertain) {
+  ASSERT_TRUE(Grant(0));
+  channel_->NoteLastingObstacle("somebody else writes");
+  auto call = UnansweredCall(0);
+  executors_[0]->Die();
+  AwaitSuspension();
+  EXPECT_TRUE(daemon_.All<wire::ReplayFailed>().empty());
+  EXPECT_EQ(health_.sticky(), cudaSuccess) << "torpord may be gone, too";
+  wire::LeaseLost lost{lease_, cudaErrorDevicesUnavailable, false, "the executor died"};
+  lost.replays = true;
+  channel_->OnLost(lost);
+  EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
+  EXPECT_EQ(daemon_.All<wire::ReplayFailed>().size(), 1u);
+}
+
+// --- torpord's end -------------------------------------------------------------------------------
+
+TEST_F(ChannelLossesTest, ACallOutlivesTorpord) {
+  ASSERT_TRUE(Grant(0));
+  ASSERT_EQ(Launch(), cudaSuccess);
+  auto call = UnansweredCall(0);
+  channel_->OnDaemonGone();
+  EXPECT_FALSE(channel_->IsDrained());
+  std::vector<CommandChannel::Watched> watched;
+  EXPECT_FALSE(channel_->Watch(watched).has_value()) << "nobody will tell of the executor's end";
+  EXPECT_TRUE(watched.empty()) << "a link of the torpord that has gone";
+  EXPECT_TRUE(daemon_.All<wire::LeaseRequest>().empty());
+  channel_->OnResumed({});
+  EXPECT_EQ(daemon_.All<wire::LeaseRequest>().size(), 1u);
+  ASSERT_TRUE(Grant(1, /*replays=*/true));
+  EXPECT_EQ(call.get(), cudaSuccess);
+  EXPECT_EQ(Numbered(1), (Strings{Of(kLaunch, 1), Of(kSync, 2)}));
+  EXPECT_EQ(channel_->TakeAsyncError(), cudaSuccess);
+}
+
+TEST_F(ChannelLossesTest, AnExecutorThatDiedFirstIsTorpordsEnd) {
+  ASSERT_TRUE(Grant(0));
+  auto call = UnansweredCall(0);
+  executors_[0]->Die();
+  AwaitSuspension();
+  channel_->OnDaemonGone();
+  channel_->OnResumed({});
+  ASSERT_TRUE(Grant(1, true));
+  EXPECT_EQ(call.get(), cudaSuccess);
+  EXPECT_EQ(health_.sticky(), cudaSuccess);
+}
+
+TEST_F(ChannelLossesTest, AWishForALeaseIsToldToTheNextTorpord) {
+  auto first = std::async(std::launch::async, [this] { return Synchronize(); });
+  while (daemon_.All<wire::LeaseRequest>().empty()) std::this_thread::yield();
+  channel_->OnDaemonGone();
+  channel_->OnResumed({});
+  EXPECT_EQ(daemon_.All<wire::LeaseRequest>().size(), 2u);
+  ASSERT_TRUE(Grant(0));
+  EXPECT_EQ(first.get(), cudaSuccess);
+}
+
+TEST_F(ChannelLossesTest, CallsWithoutATorpordWaitForTheNext) {
+  channel_->OnDaemonGone();
+  auto call = std::async(std::launch::async, [this] { return Synchronize(); });
+  channel_->OnResumed({});
+  while (daemon_.All<wire::LeaseRequest>().empty()) std::this_thread::yield();
+  ASSERT_TRUE(Grant(0));
+  EXPECT_EQ(call.get(), cudaSuccess);
+  EXPECT_EQ(daemon_.All<wire::LeaseRequest>().size(), 1u);
+}
+
+TEST_F(ChannelLossesTest, WithoutALeaseNothingIsLost) {
+  channel_->OnDaemonGone();
+  EXPECT_TRUE(channel_->IsDrained());
+  channel_->OnResumed({});
+  EXPECT_TRUE(daemon_.All<wire::LeaseRequest>().empty());
+  ASSERT_TRUE(Grant(0));
+  EXPECT_EQ(Synchronize(), cudaSuccess);
+}
+
+TEST_F(ChannelLossesTest, WhatStandsInTheWayFailsWithTheNextTorpord) {
+  ASSERT_TRUE(Grant(0));
+  channel_->NoteLastingObstacle("somebody else writes");
+  auto call = UnansweredCall(0);
+  channel_->OnDaemonGone();
+  EXPECT_EQ(health_.sticky(), cudaSuccess);
+  channel_->OnResumed({});
+  EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
+  ASSERT_EQ(daemon_.All<wire::ReplayFailed>().size(), 1u);
+  EXPECT_EQ(daemon_.All<wire::ReplayFailed>()[0].reason, "somebody else writes");
+}
+
+TEST_F(ChannelLossesTest, WhatTorpordHasSavedStandsInNoWay) {
+  ASSERT_TRUE(Grant(0));
+  const auto wait = wire::Encoded(wire::SharedEventWait{});
+  ASSERT_EQ(channel_->Enqueue({wire::SharedEventWait::kCallId, wait}), cudaSuccess);
+  channel_->Flush();
+  channel_->OnDaemonGone();
+  wire::ResumeReply resumed;
+  resumed.saved_command = 1;
+  channel_->OnResumed(resumed);
+  EXPECT_EQ(saved_, 1u);
+  ASSERT_TRUE(Grant(1, true, /*saved=*/1));
+  EXPECT_EQ(Synchronize(), cudaSuccess);
+  EXPECT_EQ(Numbered(1), Strings{Of(kSync, 2)});
+  EXPECT_TRUE(daemon_.All<wire::ReplayFailed>().empty());
+}
+
+TEST_F(ChannelLossesTest, NoTorpordAtAllFailsCallsThatWait) {
+  ASSERT_TRUE(Grant(0));
+  auto call = UnansweredCall(0);
+  auto launch = std::async(std::launch::async, [this] {
+    while (Launch() == cudaSuccess) std::this_thread::yield();
+    return Launch();
+  });
+  channel_->OnDaemonGone();
+  health_.SetSticky(cudaErrorInsufficientDriver);
+  channel_->OnDaemonLost();
+  EXPECT_EQ(call.get(), cudaErrorInsufficientDriver);
+  EXPECT_EQ(launch.get(), cudaErrorInsufficientDriver);
+}
+
 class FullRecord : public ChannelLossesTest {
  protected:
   FullRecord() : ChannelLossesTest(4096) {}
@@ -349,6 +475,34 @@ TEST_F(NothingRecorded, IsToldToTheDaemon) {
   Die(0);
   EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
   EXPECT_THAT(daemon_.All<wire::ReplayFailed>().at(0).reason, HasSubstr("TORPOR_REPLAY_BYTES"));
+}
+
+TEST_F(NothingRecorded, FailsWithTheNextTorpord) {
+  ASSERT_TRUE(Grant(0));
+  auto call = UnansweredCall(0);
+  channel_->OnDaemonGone();
+  EXPECT_EQ(health_.sticky(), cudaSuccess);
+  channel_->OnResumed({});
+  EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
+  EXPECT_EQ(health_.sticky(), cudaErrorDevicesUnavailable);
+}
+
+class NotReplayed : public ChannelLossesTest {
+ protected:
+  NotReplayed() : ChannelLossesTest(0, /*replays=*/false) {}
+};
+
+TEST_F(NotReplayed, LosesTheCallsOfTheLeaseAndGoesOn) {
+  ASSERT_TRUE(Grant(0));
+  auto call = UnansweredCall(0);
+  channel_->OnDaemonGone();
+  EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
+  EXPECT_EQ(Launch(), cudaErrorDevicesUnavailable) << "as by a LeaseLost";
+  channel_->OnResumed({});
+  EXPECT_EQ(health_.sticky(), cudaSuccess);
+  ASSERT_TRUE(Grant(1));
+  EXPECT_EQ(Synchronize(), cudaSuccess);
+  EXPECT_TRUE(daemon_.All<wire::ReplayFailed>().empty());
 }
 
 }  // namespace

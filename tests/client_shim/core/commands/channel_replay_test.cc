@@ -178,6 +178,49 @@ TEST_F(ChannelReplayTest, AMemoryThatDoesNotGoWithTheRecordIsAnObstacle) {
   EXPECT_THAT(obstacle, HasSubstr("for complete"));
 }
 
+TEST_F(ChannelReplayTest, WithoutATorpordNoLossIsTold) {
+  Do({kSync});
+  Lose(1);
+  replay_->NoteDaemonGone();
+  EXPECT_TRUE(replay_->daemon_is_gone());
+  EXPECT_FALSE(replay_->NextTimer(State::kSuspended).has_value());
+  replay_->NoteDaemonBack();
+  EXPECT_FALSE(replay_->daemon_is_gone());
+  EXPECT_TRUE(replay_->NextTimer(State::kSuspended).has_value());
+}
+
+TEST_F(ChannelReplayTest, AFailureIsToldToEachTorpord) {
+  Do({kLaunch});
+  replay_->Fail("it differs");
+  ASSERT_EQ(daemon_.All<wire::ReplayFailed>().size(), 1u);
+  replay_->NoteDaemonGone();
+  replay_->NoteDaemonBack();
+  ASSERT_EQ(daemon_.All<wire::ReplayFailed>().size(), 2u);
+  EXPECT_EQ(daemon_.All<wire::ReplayFailed>()[1].reason, "it differs");
+}
+
+TEST_F(ChannelReplayTest, AFailureWithoutATorpordIsToldToTheNext) {
+  Do({kLaunch});
+  replay_->NoteDaemonGone();
+  replay_->Fail("it differs");
+  EXPECT_TRUE(daemon_.All<wire::ReplayFailed>().empty());
+  replay_->NoteDaemonBack();
+  EXPECT_EQ(daemon_.All<wire::ReplayFailed>().size(), 1u);
+}
+
+TEST_F(ChannelReplayTest, ADeathOfTorpordIsNoneOfTheReplay) {
+  Do({kLaunch});
+  for (int i = 0; i < 10; ++i) {
+    replay_->Suspend({}, batch_);
+    replay_->NoteDaemonGone();
+    replay_->NoteDaemonBack();
+    std::string obstacle;
+    ASSERT_TRUE(NeedsReplay(true, 0, obstacle));
+    EXPECT_EQ(obstacle, "");
+    Replay(Link());
+  }
+}
+
 TEST_F(ChannelReplayTest, AFailureIsToldOnce) {
   Do({kSync});
   Lose(1);
