@@ -60,8 +60,8 @@ class Reconnection {
 
   const ReconnectOptions& options_;
   const Time until_;
-  Time next_attempt_;
   ConnectPauses pauses_;
+  Time next_attempt_;
   std::unique_ptr<GrpcStream> stream_;  // null between two attempts
   State state_ = State::kTrying;
   wire::ResumeReply reply_;

@@ -332,6 +332,8 @@ TEST_F(ChannelLossesTest, AnObstacleCountsOnceTheLossIsCertain) {
 TEST_F(ChannelLossesTest, ACallOutlivesTorpord) {
   ASSERT_TRUE(Grant(0));
   ASSERT_EQ(Launch(), cudaSuccess);
+  channel_->Flush();
+  executors_[0]->Await(kLaunch);
   auto call = UnansweredCall(0);
   channel_->OnDaemonGone();
   EXPECT_FALSE(channel_->IsDrained());
