@@ -23,6 +23,16 @@
 //   client  LeaseReturned              all batches flushed, the executor drained
 //   daemon  LeaseLost                  the executor died; calls of this lease fail, or wait for the
 //                                      next grant, which lets the client replay
+// The life of a session whose torpord has died goes on with the next torpord:
+//   client  Resume                     on a new connection
+//   daemon  ResumeReply                whatever lease the session had is over, as by
+//                                      LeaseLost{replays}
+//   client  every request without an answer again, in the old order, under its old request_id; the
+//           daemon answers each once, with the effect of one
+// If the client was in the middle of a call that needs a GPU, or an explicit lease was suspended,
+// it goes on as after LeaseLost{replays = HelloReply::replays}: it waits for the next LeaseGrant.
+// That is an explicit one for a running request, which torpord queues again by itself; otherwise
+// the client sends LeaseRequest anew.
 // A program that sees several devices opens a session for each: the primary session as above, and a
 // secondary session at the first use of another device, with a DeviceHello that names the primary
 // session. A program that only lists devices sends an Inquiry instead and has no session.
@@ -33,7 +43,7 @@ namespace torpor::wire {
 // changes fields of a message or command, since both sides refuse bytes that do not decode whole;
 // new commands do not need a new version. Hello, and a HelloReply that refuses, are the same in all
 // versions, as both report a difference of versions.
-inline constexpr std::uint32_t kProtocolVersion = 5;
+inline constexpr std::uint32_t kProtocolVersion = 6;
 inline constexpr int kMaxDevices = 16;  // of one program
 
 // A device as presented to the program.
@@ -126,6 +136,33 @@ struct InquiryReply {
   template <typename V>
   void Visit(V& v) {
     v(devices), v(free_bytes), v(is_emulated);
+  }
+};
+
+// In place of Hello, goes on with a session whose torpord has gone, on a new connection. A client
+// sends it until a torpord has answered, for as long as it is patient.
+struct Resume {
+  Hello hello;  // as the session's own
+  std::uint64_t session_id = 0;
+  std::array<std::uint8_t, 16> session_key{};
+
+  template <typename V>
+  void Visit(V& v) {
+    v(hello), v(session_id), v(session_key);
+  }
+};
+
+// A refusal ends behind `message`: the session is lost for good.
+struct ResumeReply {
+  std::int32_t error = 0;  // cudaError_t
+  std::string message;
+  std::uint64_t saved_command = 0;  // as LeaseGrant::saved_command
+
+  template <typename V>
+  void Visit(V& v) {
+    v(error), v(message);
+    if (error != 0) return;
+    v(saved_command);
   }
 };
 
@@ -365,10 +402,10 @@ struct CloseMemory {
 // Append only: the index is the type on the wire.
 using ClientMessage = std::variant<Hello, HelloAck, LeaseRequest, LeaseAck, LeaseReturned, Malloc,
                                    Free, HostAlloc, HostFree, MemGetInfo, DeviceHello, ShareMemory,
-                                   OpenMemory, CloseMemory, Inquiry, ReplayFailed>;
+                                   OpenMemory, CloseMemory, Inquiry, ReplayFailed, Resume>;
 using ServerMessage =
     std::variant<HelloReply, LeaseGrant, LeaseRevoke, LeaseLost, MemoryReply, MemGetInfoReply,
-                 ShareMemoryReply, OpenMemoryReply, InquiryReply, MemorySaved>;
+                 ShareMemoryReply, OpenMemoryReply, InquiryReply, MemorySaved, ResumeReply>;
 
 template <typename Message>
 std::vector<std::uint8_t> EncodeMessage(const Message& message) {

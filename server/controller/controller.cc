@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/status_macros.h"
+#include "server/controller/model/cuda_errors.h"
 #include "server/controller/scheduler_setup.h"
 
 namespace torpor::server {
@@ -187,7 +188,8 @@ void Controller::OnSessionMessage(const std::shared_ptr<SessionLink>& link,
   const bool is_first = session->state == State::kNew;
   const bool is_hello = std::holds_alternative<wire::Hello>(message) ||
                         std::holds_alternative<wire::DeviceHello>(message) ||
-                        std::holds_alternative<wire::Inquiry>(message);
+                        std::holds_alternative<wire::Inquiry>(message) ||
+                        std::holds_alternative<wire::Resume>(message);
   if (is_first != is_hello) {
     return closing_.Close(session, "a session says Hello once, and first");
   }
@@ -211,6 +213,13 @@ void Controller::Handle(const SessionPtr& session, const wire::DeviceHello& hell
 }
 void Controller::Handle(const SessionPtr& session, const wire::Inquiry& inquiry) {
   opening_.Greet(session, inquiry);
+}
+// No session outlives its torpord yet.
+void Controller::Handle(const SessionPtr& session, const wire::Resume& resume) {
+  const std::string why =
+      "torpord knows no session " + std::to_string(resume.session_id) + " of an earlier torpord";
+  session->link->Send(wire::ResumeReply{kCudaErrorDevicesUnavailable, why});
+  closing_.Close(session, why);
 }
 void Controller::Handle(const SessionPtr& session, const wire::HelloAck& ack) {
   opening_.Acknowledge(session, ack);

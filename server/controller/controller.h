@@ -103,6 +103,7 @@ class Controller {
   void Handle(const SessionPtr& session, const wire::Hello& hello);
   void Handle(const SessionPtr& session, const wire::DeviceHello& hello);
   void Handle(const SessionPtr& session, const wire::Inquiry& inquiry);
+  void Handle(const SessionPtr& session, const wire::Resume& resume);
   void Handle(const SessionPtr& session, const wire::HelloAck& ack);
   void Handle(const SessionPtr& session, const wire::LeaseRequest& request);
   void Handle(const SessionPtr& session, const wire::LeaseAck& ack);

@@ -291,16 +291,19 @@ TEST_F(Node, AWrongTokenIsRefused) {
   EXPECT_NE(program->Stderr().find("token"), std::string::npos) << program->Stderr();
 }
 
-TEST_F(Node, AProgramWhoseDaemonDiesGetsAnErrorAndEnds) {
+TEST_F(Node, AProgramWhoseDaemonDiesForGoodGetsAnErrorAndEnds) {
   ASSERT_NO_FATAL_FAILURE(Start(kOneSmallGpu, {"a"}, {}));
+  setenv("TORPOR_RECONNECT_TIMEOUT", "100ms", 1);
   const auto program =
       node_->RunProgram({"--function", "a"}, {std::string(DRIVEN_DIR) + "/until_error"});
+  unsetenv("TORPOR_RECONNECT_TIMEOUT");
   ASSERT_NE(program->WaitForLine("working", std::chrono::seconds(60)), "") << program->Stderr();
   node_->daemon().Signal(SIGKILL);
   EXPECT_EQ(program->Wait(std::chrono::seconds(30)), 0) << program->Stderr();
   EXPECT_NE(program->Stdout().find("cudaErrorDevicesUnavailable, cudaErrorDevicesUnavailable"),
             std::string::npos)
       << program->Stdout();
+  EXPECT_NE(program->Stderr().find("waiting 0.100 s"), std::string::npos) << program->Stderr();
   EXPECT_NE(program->Stderr().find("is lost"), std::string::npos) << program->Stderr();
 }
 

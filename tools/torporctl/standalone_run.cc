@@ -269,6 +269,8 @@ class StandaloneRun {
     auto environment = ClientEnvironment(ClientLibraryDirectory(), PathOf("torpor.sock"), "");
     // The variable chose the private daemon's GPUs; the program sees all of the daemon's.
     environment["CUDA_VISIBLE_DEVICES"] = "";
+    // A private daemon has no successor.
+    environment["TORPOR_RECONNECT_TIMEOUT"] = "0";
     const pid_t parent = getpid();
     program_pid_ = fork();
     if (program_pid_ < 0) {
