@@ -164,16 +164,16 @@ void LeaseService::Prepare(const SessionPtr& session, LeaseId lease, GpuIndex gp
   message.mutable_begin_lease()->set_session_id(session->id.value);
   message.mutable_begin_lease()->set_learn(session->learning.BeginLease());
   executors_.Run(gpu, message, [this, session, lease, finish](const OperationResult& result) {
-    if (!result.status_unless_lost().ok() && LeaseOf(*session, lease)) {
+    InstanceLease* const begun = LeaseOf(*session, lease);
+    if (begun && result.status.ok()) {
+      Offer(session, *begun);
+    } else if (begun && !result.is_executor_lost) {
       spdlog::error("session {}: no lease: {}", session->id.value, result.status.ToString());
       Deny(session, "its executor refused the lease");
       EndParticipant(session, lease);
     }
     finish();
   });
-  // Not behind the executor's answer: batches of a lease that the executor does not know yet wait
-  // for it there.
-  Offer(session, *LeaseOf(*session, lease));
 }
 
 void LeaseService::Offer(const SessionPtr& session, InstanceLease& lease) {

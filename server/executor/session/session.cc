@@ -17,9 +17,6 @@ namespace {
 // Time for the work of a broken stream to end when the client reconnects.
 constexpr Duration kResetPatience = std::chrono::seconds(10);
 
-// How much later than the client the executor may hear of a lease.
-constexpr Duration kLeasePatience = std::chrono::seconds(1);
-
 // Interval at which a batch without room on the GPU looks for some.
 constexpr Duration kRoomPause = std::chrono::microseconds(50);
 
@@ -200,9 +197,6 @@ absl::Status Session::BeginLease(LeaseId lease, bool learn) {
   if (!lease) return absl::InvalidArgumentError("a lease needs an id");
   memory_->image().touches().Begin(learn);
   lease_.store(lease.value, std::memory_order_release);
-  MutexLock lock(&lease_mutex_);
-  last_lease_ = lease.value;
-  lease_begun_.SignalAll();
   return absl::OkStatus();
 }
 
@@ -301,24 +295,12 @@ void Session::Detach() {
 
 absl::Status Session::RunFrame(std::span<const std::uint8_t> frame, ReplySink& replies) {
   TORPOR_ASSIGN_OR_RETURN(ReceivedBatch batch, ReadBatch(frame));
-  AwaitLease(batch.header.lease_id);
   while (true) {
     const std::uint32_t before = batch.header.command_count;
     TORPOR_RETURN_IF_ERROR(RunSome(batch, replies));
     if (batch.IsDone()) return absl::OkStatus();
     // Without run_mutex_: the lease may end meanwhile.
     if (batch.header.command_count == before) std::this_thread::sleep_for(kRoomPause);
-  }
-}
-
-void Session::AwaitLease(std::uint64_t lease) {
-  if (lease_.load(std::memory_order_acquire) == lease) return;
-  MutexLock lock(&lease_mutex_);
-  const TimePoint deadline = SteadyClock().Now() + kLeasePatience;
-  while (last_lease_ < lease) {
-    const Duration left = deadline - SteadyClock().Now();
-    if (left <= Duration::zero()) return;
-    lease_mutex_.WaitFor(lease_begun_, absl::FromChrono(left));
   }
 }
 

@@ -132,16 +132,13 @@ class Session {
   // Call before the stream's first batch: drops the objects of an earlier stream, after saving
   // values of variables to the image. The client creates its objects again.
   absl::Status ResetObjects();
-  // Executes a frame. A frame of a lease that has not begun yet waits for that, for a second at
-  // most: torpord tells client and executor at the same time. After an error the stream must end.
+  // Executes a frame. After an error the stream must end.
   absl::Status RunFrame(std::span<const std::uint8_t> frame, ReplySink& replies);
 
   // Shows the error to the client without a reply.
   void SetStickyError(std::uint32_t cuda_error) { memory_->window().SetStickyError(cuda_error); }
 
  private:
-  // Waits until a lease with this id, or a later one, has begun, but not for ever.
-  void AwaitLease(std::uint64_t lease) ABSL_LOCKS_EXCLUDED(lease_mutex_);
   absl::Status CheckLease(const ReceivedBatch& batch) const;
   // Executes as many of the batch's commands as there is room for on the GPU.
   absl::Status RunSome(ReceivedBatch& batch, ReplySink& replies);
@@ -173,9 +170,6 @@ class Session {
   const SessionIdentity identity_;
   const std::unique_ptr<SessionMemory> memory_;
   std::atomic<std::uint64_t> lease_{0};
-  Mutex lease_mutex_;
-  std::uint64_t last_lease_ ABSL_GUARDED_BY(lease_mutex_) = 0;  // ids grow
-  absl::CondVar lease_begun_;
 
   Mutex stream_mutex_;
   bool attached_ ABSL_GUARDED_BY(stream_mutex_) = false;

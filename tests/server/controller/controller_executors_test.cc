@@ -107,7 +107,7 @@ TEST_F(ControllerExecutors, DeathBeforeTheFunctionUsesItsGpuCostsNothing) {
   StartExecutor(0);
   const RequestId request = Acquire("a");
   const Client a = Connect("token-a");
-  Hold(&v1::DaemonMessage::has_swap_in);
+  Hold(&v1::DaemonMessage::has_begin_lease);
   Say(a, wire::LeaseRequest{});
   KillExecutor(0);
   EXPECT_FALSE(outcome(request).lost);

@@ -156,12 +156,13 @@ TEST_F(ControllerLeases, AWishForALeaseIsForgottenWithItsSession) {
   Hold(&v1::DaemonMessage::has_swap_out);
   ASSERT_TRUE(GiveBack(a));      // but it is not saved yet
   Say(a, wire::LeaseRequest{});  // waits behind the request
-  ASSERT_TRUE(TakeLease(b));
   KillExecutor(0);
   ASSERT_TRUE(a.link->Take<wire::LeaseLost>()->sticky);
   answers_ = nullptr;
   StartExecutor(0);
+  ASSERT_TRUE(TakeLease(b));
   Release(request);
+  ASSERT_TRUE(GiveBack(b));
   EXPECT_FALSE(a.link->Take<wire::LeaseGrant>());
   EXPECT_EQ(controller_->Snapshot().gpus[0].leased_to, "");
 }

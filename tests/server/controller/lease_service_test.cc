@@ -54,7 +54,8 @@ TEST_F(LeasesTest, ASessionGetsItsLeaseOnceItsImageIsThere) {
   EXPECT_TRUE(Operation(0).has_swap_in());
   Answer(0);
   EXPECT_TRUE(Operation(0).has_begin_lease());
-  // At once: the executor lets the client's batches wait for the lease.
+  EXPECT_FALSE(LinkOf(session_).Take<wire::LeaseGrant>());
+  Answer(0);
   const auto grant = LinkOf(session_).Take<wire::LeaseGrant>();
   ASSERT_TRUE(grant);
   EXPECT_TRUE(grant->is_explicit);

@@ -375,16 +375,6 @@ TEST_F(BatchRunnerTest, AVariablesAddressOfAnotherGpuIsTranslated) {
   EXPECT_NE(ErrorOf(publish), cudaSuccess);
 }
 
-TEST_F(BatchRunnerTest, ABatchThatComesBeforeItsLeaseWaits) {
-  ASSERT_TRUE(s_.session->EndLease({kLease}, SteadyClock().Now() + std::chrono::seconds(5)).ok());
-  std::thread client([&] {
-    EXPECT_TRUE(s_.Run(BatchBuilder().Add(wire::DeviceSynchronize{}).Frame(kLease + 1)).ok());
-  });
-  EXPECT_TRUE(s_.session->BeginLease({kLease + 1}).ok());
-  client.join();
-  EXPECT_EQ(s_.replies.replies.size(), 1u);
-}
-
 TEST_F(BatchRunnerTest, AnEndedLeaseRefusesAndASwapNeedsItsEnd) {
   EXPECT_TRUE(absl::IsFailedPrecondition(
       s_.session->SwapOut({.drop = true}, s_.stream, s_.findings).status()));
