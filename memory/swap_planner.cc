@@ -16,9 +16,18 @@ Bytes CutOf(Extent rest, Bytes group_bytes) {
   return std::min(rest.end, RoundDown(rest.begin, group_bytes) + group_bytes);
 }
 
-// Returns the size of the group behind so many others; `group_bytes` is the first's.
+// Returns how many groups are smaller than `group_bytes`.
+std::size_t SmallGroups(Bytes group_bytes) {
+  std::size_t groups = 0;
+  while (kFirstGroup << groups < group_bytes) ++groups;
+  return groups;
+}
+
+// Returns the size of the group behind so many others.
 Bytes SizeBehind(std::size_t groups, Bytes group_bytes) {
-  const std::size_t doublings = groups / kGroupsOfASize;
+  const std::size_t small = SmallGroups(group_bytes);
+  if (groups < small) return kFirstGroup << groups;
+  const std::size_t doublings = (groups - small) / kGroupsOfASize;
   constexpr std::size_t kMaxDoublings = std::bit_width(kMaxGrowth) - 1;
   return group_bytes << std::min(doublings, kMaxDoublings);
 }
@@ -57,7 +66,8 @@ std::vector<SwapGroup> GroupBySize(std::span<const Extent> extents, Bytes group_
       open.Add(piece);
       open_bytes += piece.bytes();
       rest.begin = piece.end;
-      if (open_bytes < size * std::min(open.count(), kMaxPieces)) continue;
+      const bool is_small = size < group_bytes;
+      if (open_bytes < size * (is_small ? 1 : std::min(open.count(), kMaxPieces))) continue;
       groups.push_back(std::exchange(open, {}).extents());
       open_bytes = 0;
     }

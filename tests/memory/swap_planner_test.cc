@@ -70,6 +70,18 @@ TEST(SwapPlanner, LaterGroupsAreLarger) {
   EXPECT_THAT(sizes, ElementsAre(10, 10, 10, 10, 20, 20, 20, 20, 40, 40, 20));
 }
 
+TEST(SwapPlanner, GroupsBeginSmallForTheFirstKernelsSake) {
+  std::vector<Bytes> sizes;
+  for (const SwapGroup& group : GroupBySize(std::vector<Extent>{{0, 64 * kMiB}}, 16 * kMiB)) {
+    ASSERT_EQ(group.size(), 1u);
+    sizes.push_back(group.front().bytes() / kMiB);
+  }
+  // Cut at multiples of each group's size.
+  EXPECT_EQ(sizes, (std::vector<Bytes>{2, 6, 8, 16, 16, 16}));
+  const std::vector<Extent> scattered = {{0, kMiB}, {8 * kMiB, 9 * kMiB}, {4 * kMiB, 5 * kMiB}};
+  EXPECT_EQ(GroupBySize(scattered, 16 * kMiB).front().size(), 2u) << "pieces do not matter yet";
+}
+
 TEST(SwapPlanner, GroupsAllExtentsTogether) {
   EXPECT_THAT(GroupAll(std::vector<Extent>{{8, 16}, {0, 4}, {4, 8}, {20, 30}}),
               ElementsAre(ElementsAre(Extent{0, 16}, Extent{20, 30})));
