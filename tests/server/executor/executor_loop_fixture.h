@@ -127,7 +127,7 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
     }
   }
 
-  // Gives what its answer is noted as.
+  // Returns the name of the operation's answer in the record.
   std::string Post(v1::DaemonMessage operation) {
     operation.set_operation_id(++posted_);
     loop_.Post(std::move(operation));

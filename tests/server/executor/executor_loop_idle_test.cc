@@ -1,4 +1,4 @@
-// Idle tasks of the loop: when their steps begin, and beside what.
+// Idle tasks of the loop: the time of their steps, beside operations and leases.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
