@@ -1,4 +1,4 @@
-// How the loop learns that the context is lost, and whose fault that is.
+// The loop notices a lost context, and names the session at fault.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -28,7 +28,8 @@ inline constexpr server::NodeAddresses kNode = {0x2000'0000'0000, kGiB, 0x3000'0
                                                 server::kHostSegmentBytes};
 inline constexpr Duration kLong = std::chrono::seconds(1);  // for the loop to find it quiet
 
-// An idle task whose steps are noted as "other".
+// An idle task whose steps are noted as "other". The loop asks when to look again once a step
+// without gain has ended: "other waits".
 class OtherTask final : public IdleTask {
  public:
   explicit OtherTask(Record& record) : record_(record) {}
@@ -36,7 +37,9 @@ class OtherTask final : public IdleTask {
   const char* name() const override { return "something else"; }
   Duration quiet_time() const override { return kQuiet; }
   std::optional<Duration> look_again_after() const override {
-    return looks_again ? std::optional(kInterval) : std::nullopt;
+    if (!looks_again) return std::nullopt;
+    record_.Note("other waits");
+    return kInterval;
   }
   absl::StatusOr<bool> Step(CUstream, const std::atomic<bool>&) override {
     record_.Note("other");
@@ -127,7 +130,7 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
     }
   }
 
-  // Gives what its answer is noted as.
+  // Returns the name of the operation's answer in the record.
   std::string Post(v1::DaemonMessage operation) {
     operation.set_operation_id(++posted_);
     loop_.Post(std::move(operation));

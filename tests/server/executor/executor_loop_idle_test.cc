@@ -1,4 +1,4 @@
-// Idle tasks of the loop: when their steps begin, and beside what.
+// Idle tasks of the loop: the time of their steps, beside operations and leases.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ TEST_F(ExecutorLoopTest, AnIdleTaskHasATimeOfItsOwn) {
 TEST_F(ExecutorLoopTest, AnIdleTaskThatWantsToLooksAgain) {
   other_.looks_again = true;
   clock_.Pass(kLong);
-  ASSERT_TRUE(record_.Await("other"));
+  ASSERT_TRUE(record_.Await("other waits"));
   clock_.Pass(kLong);
   ASSERT_TRUE(record_.Await(PostPing()));
   EXPECT_EQ(std::ranges::count(record_.noted(), "other"), 1);

@@ -1,4 +1,4 @@
-// The life of the executor's process, and whom it serves.
+// Start, end and clients of the executor's process.
 #include <gtest/gtest.h>
 #include <signal.h>
 

@@ -1,4 +1,4 @@
-// Work in the executor's process that does not end as it should.
+// Work without a good end in the executor's process: lost contexts, a full queue.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -17,7 +17,7 @@ namespace torpor::executor {
 
 inline constexpr auto kPatience = std::chrono::seconds(20);
 
-// What happens, in order, in whatever thread; work that is held waits.
+// Events of all threads, in order; held work waits.
 class Record {
  public:
   void Note(const std::string& what) {
@@ -45,7 +45,7 @@ class Record {
     changed_.notify_all();
   }
 
-  // Whether it happens as often as that.
+  // Waits until the event has happened so many times; false after kPatience.
   bool Await(const std::string& what, int times = 1) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, kPatience,
@@ -68,8 +68,8 @@ class Record {
   std::set<std::string> held_;
 };
 
-// Time that passes when the test says so. Before any that the machine's clock shows, so that nobody
-// waits for it.
+// A clock moved by the test. Begins before every time of the machine's clock, so that no wait for a
+// time of this clock lasts.
 class StandingClock final : public Clock {
  public:
   TimePoint Now() const override {
