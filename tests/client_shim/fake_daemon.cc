@@ -97,7 +97,7 @@ void FakeDaemon::Stop() {
   server_.reset();
 }
 
-// A service belongs to one server at a time: the one before has gone by now.
+// A gRPC service belongs to one server at a time.
 void FakeDaemon::Restart() {
   Stop();
   Serve();

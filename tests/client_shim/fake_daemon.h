@@ -50,7 +50,7 @@ class FakeDaemon final : public v1::Control::Service {
   std::uint64_t Grant(const FakeExecutor& executor, bool is_explicit);
   void set_auto_grant(FakeExecutor* executor);
   void set_answers_memory(bool answers);
-  // What a Resume is answered with; at first that the session goes on. Nothing: no answer.
+  // The answer to a Resume; at first an acceptance. nullopt: no answer.
   void set_resume_answer(std::optional<wire::ServerMessage> answer);
   // Ends as a killed process would.
   void Stop();

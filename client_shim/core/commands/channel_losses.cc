@@ -97,7 +97,7 @@ void CommandChannel::OnDaemonLost() {
   CarryOut(lease_.Abandon(Moment()));
 }
 
-// Calls that wait go on waiting. What was batched is as good as sent.
+// Waiting calls go on waiting. The batch counts as sent.
 void CommandChannel::Suspend(const ExecutorLinkPtr& link, const std::string& why) {
   const std::deque<PendingReply> unanswered = link->Suspend(why);
   lease_.Suspend(Moment());

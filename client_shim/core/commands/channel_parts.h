@@ -44,7 +44,7 @@ struct ChannelParts {
   KeptUploads& uploads;
   const Log& log;
   std::function<void()> wake;  // makes the service thread call Watch soon; never waits
-  // The host image is as of this command, so that no replay needs what came before. Called with the
+  // The host image is as of this command, so that no replay needs earlier commands. Called with the
   // mutex held; may be empty.
   std::function<void(std::uint64_t saved)> on_saved;
 };

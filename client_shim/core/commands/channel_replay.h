@@ -19,10 +19,9 @@
 
 namespace torpor::shim {
 
-// What lets a session outlive its executor (docs/decisions/0038): the record of what the session
-// does, its checkpoints, the calls that wait while no executor serves the session, and the commands
-// that tell the next executor all of it. Lease and streams are the channel's. Guarded by the
-// channel's mutex.
+// Lets a session outlive its executor (docs/decisions/0038): keeps the record of the session's
+// work, the checkpoints, and the calls that wait for the next executor, and writes the commands for
+// that executor. Lease and streams are the channel's. Guarded by the channel's mutex.
 class ChannelReplay {
  public:
   using Time = std::chrono::steady_clock::time_point;

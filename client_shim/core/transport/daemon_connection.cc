@@ -98,7 +98,7 @@ bool DaemonConnection::Answer(wire::ServerMessage message) {
   const std::optional<std::uint64_t> request = RequestOf(message);
   const std::lock_guard lock(mutex_);
   if (!request) return false;
-  // Answers mostly come in the order of the requests: the first one is the one.
+  // Most answers come in the order of the requests.
   const auto found = std::ranges::find(unanswered_, *request, &Request::id);
   if (found == unanswered_.end()) return false;
   Waiter* const waiter = found->waiter;

@@ -16,7 +16,8 @@ namespace torpor::shim {
 
 // The stream to torpord after the handshake. Any thread sends and asks; one thread, the session's
 // service thread, calls the functions of the second group, which take the messages that arrive. A
-// request outlives the stream: it is kept until it has an answer, of this torpord or the next.
+// request outlives the stream: the connection keeps the request until this torpord, or the next,
+// has answered.
 class DaemonConnection final : public DaemonPort {
  public:
   // `wake` makes the service thread look at EventsToWatch again; called on any thread.

@@ -9,7 +9,7 @@
 #include "proto/cuda_api/cudart_commands.h"
 #include "tests/client_shim/fake_daemon_port.h"
 
-// The replay without a channel: the test sends what it writes, to executors that nobody serves.
+// The replay without a channel: the test takes the batches, for executors that do not exist.
 namespace torpor::shim {
 namespace {
 
@@ -59,7 +59,7 @@ class ChannelReplayTest : public ::testing::Test {
     return std::make_shared<ExecutorLink>(std::make_unique<DeafStream>());
   }
 
-  // The session does what a batch of these calls does; synchronous ones are noted as such.
+  // The session sends a batch of these calls.
   void Do(const std::vector<std::uint32_t>& calls) {
     for (const std::uint32_t call : calls) {
       batch_.Append(call, {}, ++number_);
