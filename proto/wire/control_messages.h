@@ -26,6 +26,14 @@
 // A program that sees several devices opens a session for each: the primary session as above, and a
 // secondary session at the first use of another device, with a DeviceHello that names the primary
 // session. A program that only lists devices sends an Inquiry instead and has no session.
+// When torpord has gone, and another one knows the session (docs/decisions/0042):
+//   client  Resume                     ->  daemon ResumeReply, once an executor serves; whatever lease
+//                                      the session had is over, as by LeaseLost{replays}
+//   client  every request that was not answered, again, in the old order under the old request_id;
+//                                      the daemon answers each once, with the effect of one
+// If the client was in the middle of a call that needs a GPU, or its explicit lease was suspended, it goes
+// on as after LeaseLost{replays = HelloReply::replays}: explicit leases come by themselves, for all
+// others it sends LeaseRequest again.
 // Requests with a request_id get exactly one reply with the same id, in any order.
 namespace torpor::wire {
 
@@ -33,7 +41,7 @@ namespace torpor::wire {
 // changes fields of a message or command, since both sides refuse bytes that do not decode whole;
 // new commands do not need a new version. Hello, and a HelloReply that refuses, are the same in all
 // versions, as both report a difference of versions.
-inline constexpr std::uint32_t kProtocolVersion = 5;
+inline constexpr std::uint32_t kProtocolVersion = 6;
 inline constexpr int kMaxDevices = 16;  // of one program
 
 // A device as presented to the program.
@@ -224,6 +232,33 @@ struct ReplayFailed {
   }
 };
 
+// In place of Hello, goes on with a session whose torpord has gone, on a new connection. A client sends it
+// until a torpord has answered, for as long as it is patient.
+struct Resume {
+  Hello hello;  // as the session's own
+  std::uint64_t session_id = 0;
+  std::array<std::uint8_t, 16> session_key{};
+
+  template <typename V>
+  void Visit(V& v) {
+    v(hello), v(session_id), v(session_key);
+  }
+};
+
+// A refusal ends behind `message`: the session is lost for good.
+struct ResumeReply {
+  std::int32_t error = 0;  // cudaError_t
+  std::string message;
+  std::uint64_t saved_command = 0;  // as LeaseGrant::saved_command
+
+  template <typename V>
+  void Visit(V& v) {
+    v(error), v(message);
+    if (error != 0) return;
+    v(saved_command);
+  }
+};
+
 // Device memory. Needs no lease. The address is 512-byte aligned.
 struct Malloc {
   std::uint64_t request_id = 0;
@@ -365,10 +400,10 @@ struct CloseMemory {
 // Append only: the index is the type on the wire.
 using ClientMessage = std::variant<Hello, HelloAck, LeaseRequest, LeaseAck, LeaseReturned, Malloc,
                                    Free, HostAlloc, HostFree, MemGetInfo, DeviceHello, ShareMemory,
-                                   OpenMemory, CloseMemory, Inquiry, ReplayFailed>;
+                                   OpenMemory, CloseMemory, Inquiry, ReplayFailed, Resume>;
 using ServerMessage =
     std::variant<HelloReply, LeaseGrant, LeaseRevoke, LeaseLost, MemoryReply, MemGetInfoReply,
-                 ShareMemoryReply, OpenMemoryReply, InquiryReply, MemorySaved>;
+                 ShareMemoryReply, OpenMemoryReply, InquiryReply, MemorySaved, ResumeReply>;
 
 template <typename Message>
 std::vector<std::uint8_t> EncodeMessage(const Message& message) {

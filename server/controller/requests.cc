@@ -42,6 +42,10 @@ void Requests::Acquire(RequestId request, const RequestBroker::Demand& demand,
   if (!function) {
     return on_grant(absl::NotFoundError(absl::StrCat("no function ", demand.function)));
   }
+  FunctionInstance* const ran_on = demand.ran_on.empty() ? nullptr : Find(*function, demand.ran_on);
+  if (!ran_on && !demand.ran_on.empty()) {
+    return on_grant(absl::NotFoundError(absl::StrCat("no instance ", demand.ran_on)));
+  }
   ++function->requests;
   if (is_draining_) {
     ++function->errors;
@@ -56,8 +60,30 @@ void Requests::Acquire(RequestId request, const RequestBroker::Demand& demand,
   // Not the arrival, which tells of a request that was granted once: limits hold for all others.
   if (demand.arrival) arrived.deadline = queued.arrival + function->config.deadline;
   traces_.Begin(request, demand, queued.arrival, *function);
+  if (ran_on) return GoOn(request, queued, *ran_on);
   if (demand.give_up != TimePoint::max()) FailAt(demand.give_up, request);
   events_.Feed(arrived);
+}
+
+FunctionInstance* Requests::Find(const RegisteredFunction& function, const std::string& name) {
+  for (const InstanceId id : function.instances) {
+    if (instances_.At(id).name == name) return &instances_.At(id);
+  }
+  return nullptr;
+}
+
+void Requests::GoOn(RequestId id, Request& request, const FunctionInstance& instance) {
+  request.instance = instance.id;
+  request.was_granted = true;
+  const std::vector<SessionPtr> sessions = sessions_.Of(instance);
+  const bool is_done_again =
+      instance.replays() && std::any_of(sessions.begin(), sessions.end(), [](const auto& session) {
+        return session->state == ClientSession::State::kAway || session->is_able();
+      });
+  if (is_done_again) return Requeue(id);
+  // The function may answer without a GPU.
+  request.is_orphan = true;
+  request.state = Request::State::kRunning;
 }
 
 void Requests::FailAt(TimePoint give_up, RequestId request) {
@@ -86,6 +112,10 @@ void Requests::Release(RequestId request, scheduler::Ending ending) {
 void Requests::ConfirmLease(RequestId request, const std::function<void()>& done) {
   const auto found = requests_.find(request);
   if (found == requests_.end() || !found->second.instance) return done();
+  if (found->second.is_orphan) {
+    Lose(found->second, "torpord was started anew while the request ran");
+    return done();
+  }
   const std::optional<InstanceLease>& lease = instances_.At(found->second.instance).lease;
   if (!lease || lease->requests.count(request) == 0) return done();
   // Either the executors answer, or their death is noticed first; a hanging executor is not waited
@@ -103,11 +133,15 @@ void Requests::ConfirmLease(RequestId request, const std::function<void()>& done
 
 void Requests::AskAgain(RequestId request) {
   const auto found = requests_.find(request);
-  if (found == requests_.end() || found->second.state != Request::State::kRunning) return;
+  if (found == requests_.end() || !found->second.was_granted) return;
+  // It may wait for the instance's next lease, in vain now.
+  if (found->second.state == Request::State::kQueued) events_.Feed(scheduler::RequestGone{request});
   // Before the scheduler chooses an instance again.
   health_.OnRefused(instances_.At(found->second.instance));
   LeaveLease(request, found->second);
   found->second.was_granted = false;
+  found->second.is_orphan = false;
+  found->second.is_lost = false;
   traces_.Restart(request);
   Requeue(request);
 }
@@ -214,20 +248,21 @@ std::vector<RequestId> Requests::OnLeaseLost(const LeaseService::Lost& lost) {
     request.lost_sessions = lost.harmed;
     // A function that broke its own GPU knows, and answers the request by itself.
     if (lost.is_own_fault) continue;
-    ++request.function->errors;
-    request.is_lost = true;
-    request.on_lost(absl::UnavailableError("the executor died while the request ran"));
+    Lose(request, "the executor died while the request ran");
   }
   return waiting;
 }
 
 void Requests::OnSessionLost(InstanceId instance, const std::string& why) {
   for (auto& [id, request] : requests_) {
-    if (request.instance != instance || !request.was_granted || request.is_lost) continue;
-    request.is_lost = true;
-    ++request.function->errors;
-    request.on_lost(absl::UnavailableError(why));
+    if (request.instance == instance && request.was_granted) Lose(request, why);
   }
+}
+
+void Requests::Lose(Request& request, const std::string& why) {
+  if (std::exchange(request.is_lost, true)) return;
+  ++request.function->errors;
+  request.on_lost(absl::UnavailableError(why));
 }
 
 void Requests::Requeue(RequestId request) {

@@ -83,11 +83,17 @@ class Requests {
     RequestBroker::OnLost on_lost;
     bool is_lost = false;      // on_lost was called
     bool was_granted = false;  // the caller has a grant, although the request may wait again
+    bool is_orphan = false;    // runs under an earlier torpord's lease, and nothing is done again
     LeaseId lost_lease;        // the lease that the executor's death ended
     std::vector<SessionId> lost_sessions;
   };
 
+  // Returns null if the function has no such instance.
+  FunctionInstance* Find(const RegisteredFunction& function, const std::string& name);
+  // Goes on with a request that runs on the instance under a lease of an earlier torpord.
+  void GoOn(RequestId id, Request& request, const FunctionInstance& instance);
   void FailAt(TimePoint give_up, RequestId request);
+  void Lose(Request& request, const std::string& why);
   // Takes the request out of its lease.
   void LeaveLease(RequestId id, Request& request);
   // The request is over; `why` is the reason for no answer, else empty.

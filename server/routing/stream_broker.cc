@@ -49,6 +49,7 @@ void StreamBroker::AskAgain(RequestId request) {
   Request& asking = requests_.at(request.value);
   const LeaseId left = std::exchange(asking.lease, {});
   asking.state = Request::State::kWaiting;
+  asking.demand.ran_on.clear();
   asking.is_lost = false;
   asking.on_confirmed = nullptr;
   if (link_ == nullptr) return;  // the next torpord hears of one that waits
@@ -80,8 +81,7 @@ void StreamBroker::Attach(std::shared_ptr<TorpordLink> link) {
       *holding.add_waiting() = ToMessage(id, request.demand);
     } else if (request.state == Request::State::kRunning) {
       v1::RouterMessage::Holding::Running& running = *holding.add_running();
-      running.set_request_id(id);
-      running.set_function(request.demand.function);
+      *running.mutable_demand() = ToMessage(id, request.demand);
       running.set_lease_id(request.lease.value);
     }
   }
@@ -108,6 +108,7 @@ void StreamBroker::OnMessage(const v1::TorpordMessage::Grant& grant) {
     if (found == requests_.end() || found->second.state != Request::State::kWaiting) return;
     found->second.state = Request::State::kRunning;
     found->second.lease = LeaseId{grant.lease_id()};
+    found->second.demand.ran_on = grant.instance();
     on_grant = found->second.on_grant;
   }
   on_grant(FromMessage(grant));

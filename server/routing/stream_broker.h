@@ -45,7 +45,7 @@ class StreamBroker final : public RequestBroker {
  private:
   struct Request {
     enum class State { kWaiting, kRunning, kRefused };
-    Demand demand;
+    Demand demand;  // names the instance while it runs
     State state = State::kWaiting;
     LeaseId lease;         // while it runs
     bool is_lost = false;  // the lease, as on_lost was told
