@@ -7,9 +7,12 @@
 #include <cstdlib>
 #include <fstream>
 #include <string_view>
+#include <utility>
 
 namespace torpor::shim {
 namespace {
+
+using std::chrono::milliseconds;
 
 std::string Text(const char* name) {
   const char* value = std::getenv(name);
@@ -24,6 +27,22 @@ std::int64_t Number(const char* name, std::int64_t otherwise, std::int64_t low, 
   const std::int64_t value = std::strtoll(text.c_str(), &end, 10);
   if (*end != '\0') return otherwise;
   return std::clamp(value, low, high);
+}
+
+// The environment's duration, as 500ms, 60s or 2m; a number alone counts seconds. At most `high`.
+// `otherwise` if unset or malformed.
+milliseconds Duration(const char* name, milliseconds otherwise, milliseconds high) {
+  constexpr std::pair<std::string_view, milliseconds> kUnits[] = {
+      {"", std::chrono::seconds(1)},  {"s", std::chrono::seconds(1)}, {"ms", milliseconds(1)},
+      {"m", std::chrono::minutes(1)}, {"h", std::chrono::hours(1)},
+  };
+  const std::string text = Text(name);
+  char* end = nullptr;
+  const std::int64_t count = std::strtoll(text.c_str(), &end, 10);
+  if (end == text.c_str() || count < 0) return otherwise;
+  for (const auto& [unit, length] : kUnits)
+    if (unit == end) return count > high / length ? high : count * length;
+  return otherwise;
 }
 
 std::string ReadToken() {
@@ -68,6 +87,8 @@ Settings ReadSettings() {
   settings.transport = ReadTransport();
   settings.connect_timeout = std::chrono::milliseconds(
       Number("TORPOR_CONNECT_TIMEOUT_MS", settings.connect_timeout.count(), 1, 600'000));
+  settings.reconnect_timeout =
+      Duration("TORPOR_RECONNECT_TIMEOUT", settings.reconnect_timeout, std::chrono::hours(24));
   settings.batch_bytes = static_cast<std::size_t>(
       Number("TORPOR_BATCH_BYTES", static_cast<std::int64_t>(settings.batch_bytes), 1, 2 << 20));
   settings.batch_calls = static_cast<std::size_t>(

@@ -23,17 +23,19 @@
 //   client  LeaseReturned              all batches flushed, the executor drained
 //   daemon  LeaseLost                  the executor died; calls of this lease fail, or wait for the
 //                                      next grant, which lets the client replay
+// The life of a session whose torpord has died goes on with the next torpord:
+//   client  Resume                     on a new connection
+//   daemon  ResumeReply                whatever lease the session had is over, as by
+//                                      LeaseLost{replays}
+//   client  every request without an answer again, in the old order, under its old request_id; the
+//           daemon answers each once, with the effect of one
+// If the client was in the middle of a call that needs a GPU, or an explicit lease was suspended,
+// it goes on as after LeaseLost{replays = HelloReply::replays}: it waits for the next LeaseGrant.
+// That is an explicit one for a running request, which torpord queues again by itself; otherwise
+// the client sends LeaseRequest anew.
 // A program that sees several devices opens a session for each: the primary session as above, and a
 // secondary session at the first use of another device, with a DeviceHello that names the primary
 // session. A program that only lists devices sends an Inquiry instead and has no session.
-// When torpord has gone, and another one knows the session (docs/decisions/0042):
-//   client  Resume                     ->  daemon ResumeReply, once an executor serves; whatever lease
-//                                      the session had is over, as by LeaseLost{replays}
-//   client  every request that was not answered, again, in the old order under the old request_id;
-//                                      the daemon answers each once, with the effect of one
-// If the client was in the middle of a call that needs a GPU, or its explicit lease was suspended, it goes
-// on as after LeaseLost{replays = HelloReply::replays}: explicit leases come by themselves, for all
-// others it sends LeaseRequest again.
 // Requests with a request_id get exactly one reply with the same id, in any order.
 namespace torpor::wire {
 
@@ -137,6 +139,33 @@ struct InquiryReply {
   }
 };
 
+// In place of Hello, goes on with a session whose torpord has gone, on a new connection. A client
+// sends it until a torpord has answered, for as long as it is patient.
+struct Resume {
+  Hello hello;  // as the session's own
+  std::uint64_t session_id = 0;
+  std::array<std::uint8_t, 16> session_key{};
+
+  template <typename V>
+  void Visit(V& v) {
+    v(hello), v(session_id), v(session_key);
+  }
+};
+
+// A refusal ends behind `message`: the session is lost for good.
+struct ResumeReply {
+  std::int32_t error = 0;  // cudaError_t
+  std::string message;
+  std::uint64_t saved_command = 0;  // as LeaseGrant::saved_command
+
+  template <typename V>
+  void Visit(V& v) {
+    v(error), v(message);
+    if (error != 0) return;
+    v(saved_command);
+  }
+};
+
 struct HelloAck {
   std::int32_t error = 0;  // cudaError_t
   std::string message;
@@ -229,33 +258,6 @@ struct ReplayFailed {
   template <typename V>
   void Visit(V& v) {
     v(reason);
-  }
-};
-
-// In place of Hello, goes on with a session whose torpord has gone, on a new connection. A client sends it
-// until a torpord has answered, for as long as it is patient.
-struct Resume {
-  Hello hello;  // as the session's own
-  std::uint64_t session_id = 0;
-  std::array<std::uint8_t, 16> session_key{};
-
-  template <typename V>
-  void Visit(V& v) {
-    v(hello), v(session_id), v(session_key);
-  }
-};
-
-// A refusal ends behind `message`: the session is lost for good.
-struct ResumeReply {
-  std::int32_t error = 0;  // cudaError_t
-  std::string message;
-  std::uint64_t saved_command = 0;  // as LeaseGrant::saved_command
-
-  template <typename V>
-  void Visit(V& v) {
-    v(error), v(message);
-    if (error != 0) return;
-    v(saved_command);
   }
 };
 

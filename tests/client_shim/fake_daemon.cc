@@ -64,6 +64,7 @@ bool EndsStream(const wire::ClientMessage& message) {
 
 FakeDaemon::FakeDaemon(Script script) : script_(std::move(script)) {
   auto_grant_ = script_.auto_grant;
+  answers_memory_ = script_.answers_memory;
   std::string pattern = ::testing::TempDir() + "/torpor-shim-XXXXXX";
   folder_ = mkdtemp(pattern.data());
   window_ = MemoryFile("window", script_.window_bytes);
@@ -72,6 +73,10 @@ FakeDaemon::FakeDaemon(Script script) : script_(std::move(script)) {
       mmap(nullptr, script_.window_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, window_.get(), 0));
   descriptor_listener_ = Listen(folder_ + "/descriptors.sock");
   descriptor_server_ = std::thread([this] { ServeDescriptors(); });
+  Serve();
+}
+
+void FakeDaemon::Serve() {
   grpc::ServerBuilder builder;
   builder.AddListeningPort("unix:" + socket(), grpc::InsecureServerCredentials());
   builder.RegisterService(this);
@@ -90,6 +95,12 @@ FakeDaemon::~FakeDaemon() {
 void FakeDaemon::Stop() {
   if (server_) server_->Shutdown(std::chrono::system_clock::now());
   server_.reset();
+}
+
+// A service belongs to one server at a time: the one before has gone by now.
+void FakeDaemon::Restart() {
+  Stop();
+  Serve();
 }
 
 void FakeDaemon::ServeDescriptors() {
@@ -158,13 +169,15 @@ wire::InquiryReply FakeDaemon::InquiryAnswer() const {
 
 void FakeDaemon::OnMessage(Stream& stream, const wire::ClientMessage& message) {
   FakeExecutor* executor = nullptr;
+  bool answers_memory = false;
   {  // whoever has an answer finds what it answers among what was received
     std::lock_guard lock(mutex_);
     received_.push_back(message);
     if (std::holds_alternative<wire::LeaseRequest>(message)) executor = auto_grant_;
+    answers_memory = answers_memory_;
   }
   if (script_.answers_hello) AnswerHello(stream, message);
-  if (script_.answers_memory) AnswerMemory(stream, message);
+  if (answers_memory) AnswerMemory(stream, message);
   changed_.notify_all();
   if (executor) Grant(*executor, /*is_explicit=*/false);
 }
@@ -172,6 +185,12 @@ void FakeDaemon::OnMessage(Stream& stream, const wire::ClientMessage& message) {
 void FakeDaemon::AnswerHello(Stream& stream, const wire::ClientMessage& message) {
   if (std::holds_alternative<wire::Hello>(message)) Answer(stream, HelloAnswer());
   if (std::holds_alternative<wire::Inquiry>(message)) Answer(stream, InquiryAnswer());
+  if (std::holds_alternative<wire::Resume>(message)) {
+    std::unique_lock lock(mutex_);
+    const std::optional<wire::ServerMessage> answer = resume_answer_;
+    lock.unlock();
+    if (answer) Answer(stream, *answer);
+  }
   if (const auto* secondary = std::get_if<wire::DeviceHello>(&message)) {
     wire::HelloReply reply = HelloAnswer();
     const auto device = static_cast<std::uint64_t>(secondary->device);
@@ -208,6 +227,16 @@ void FakeDaemon::AnswerMemory(Stream& stream, const wire::ClientMessage& message
 void FakeDaemon::set_auto_grant(FakeExecutor* executor) {
   std::lock_guard lock(mutex_);
   auto_grant_ = executor;
+}
+
+void FakeDaemon::set_answers_memory(bool answers) {
+  std::lock_guard lock(mutex_);
+  answers_memory_ = answers;
+}
+
+void FakeDaemon::set_resume_answer(std::optional<wire::ServerMessage> answer) {
+  std::lock_guard lock(mutex_);
+  resume_answer_ = std::move(answer);
 }
 
 std::uint64_t FakeDaemon::Grant(const FakeExecutor& executor, bool is_explicit) {

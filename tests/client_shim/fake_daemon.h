@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -48,7 +49,13 @@ class FakeDaemon final : public v1::Control::Service {
   // Grants a fresh lease; returns its id.
   std::uint64_t Grant(const FakeExecutor& executor, bool is_explicit);
   void set_auto_grant(FakeExecutor* executor);
+  void set_answers_memory(bool answers);
+  // What a Resume is answered with; at first that the session goes on. Nothing: no answer.
+  void set_resume_answer(std::optional<wire::ServerMessage> answer);
+  // Ends as a killed process would.
   void Stop();
+  // Listens again, as the next process would, with the sessions and memory of the one before.
+  void Restart();
 
   // Waits for the next message of the type, dropping others before it.
   template <typename Message>
@@ -92,6 +99,7 @@ class FakeDaemon final : public v1::Control::Service {
   wire::InquiryReply InquiryAnswer() const;
   void AwaitAny(std::unique_lock<std::mutex>& lock);
   void ServeDescriptors();
+  void Serve();
 
   const Script script_;
   std::string folder_;
@@ -106,6 +114,8 @@ class FakeDaemon final : public v1::Control::Service {
   std::deque<wire::ClientMessage> received_;
   Stream* stream_ = nullptr;
   FakeExecutor* auto_grant_ = nullptr;
+  bool answers_memory_ = true;
+  std::optional<wire::ServerMessage> resume_answer_ = wire::ResumeReply{};
   std::uint64_t next_lease_ = 1;
   std::uint64_t next_device_ = kDeviceBase;
   std::uint64_t next_host_ = kHostBase;

@@ -42,6 +42,32 @@ TEST(ControlMessagesTest, SharedMemoryTravels) {
   EXPECT_EQ(std::get<OpenMemoryReply>(from_server).device, 4);
 }
 
+TEST(ControlMessagesTest, ASessionTravelsToTheNextTorpord) {
+  Resume resume;
+  resume.hello.token = "secret";
+  resume.session_id = 7;
+  resume.session_key.fill(0xab);
+  ClientMessage from_client;
+  ASSERT_TRUE(DecodeMessage(EncodeMessage(ClientMessage(resume)), from_client));
+  EXPECT_EQ(std::get<Resume>(from_client).hello.token, "secret");
+  EXPECT_EQ(std::get<Resume>(from_client).hello.protocol_version, kProtocolVersion);
+  EXPECT_EQ(std::get<Resume>(from_client).session_id, 7u);
+  EXPECT_EQ(std::get<Resume>(from_client).session_key, resume.session_key);
+  ServerMessage from_server;
+  ASSERT_TRUE(DecodeMessage(EncodeMessage(ServerMessage(ResumeReply{0, "", 9})), from_server));
+  EXPECT_EQ(std::get<ResumeReply>(from_server).saved_command, 9u);
+}
+
+TEST(ControlMessagesTest, ARefusedResumeEndsBehindItsMessage) {
+  const std::vector<std::uint8_t> refused =
+      EncodeMessage(ServerMessage(ResumeReply{46, "unknown", 9}));
+  EXPECT_EQ(refused, EncodeMessage(ServerMessage(ResumeReply{46, "unknown", 0})));
+  ServerMessage decoded;
+  ASSERT_TRUE(DecodeMessage(refused, decoded));
+  EXPECT_EQ(std::get<ResumeReply>(decoded).error, 46);
+  EXPECT_EQ(std::get<ResumeReply>(decoded).message, "unknown");
+}
+
 // Whatever its later fields are in that version.
 TEST(ControlMessagesTest, ARefusalIsUnderstoodByAnyVersion) {
   std::vector<std::uint8_t> bytes;

@@ -125,6 +125,13 @@ LeaseActions ClientLease::EndSuspended(LeaseMoment at) {
   return actions;
 }
 
+LeaseActions ClientLease::Abandon(LeaseMoment at) {
+  LeaseActions actions = state_ == State::kSuspended ? EndSuspended(at) : LeaseActions{};
+  actions.drops_work = true;
+  actions.wakes = true;
+  return actions;
+}
+
 std::optional<ClientLease::Time> ClientLease::NextIdleCheck(Time now) {
   if (is_explicit_ || (state_ != State::kHeld && state_ != State::kLost)) return std::nullopt;
   if (next_idle_check_ <= now - idle_period_) next_idle_check_ = now;

@@ -76,6 +76,8 @@ class ClientLease {
   void Suspend(LeaseMoment at);
   // The daemon has ended a suspended lease; requires kSuspended.
   LeaseActions EndSuspended(LeaseMoment at);
+  // The session is lost, with all work that has no answer; requires !HasExecutor().
+  LeaseActions Abandon(LeaseMoment at);
   // The executor is gone; requires HasExecutor(). `program_told`: a waiting call returns `error`.
   LeaseActions ExecutorLost(cudaError_t error, bool program_told, LeaseMoment at);
 

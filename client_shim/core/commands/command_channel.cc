@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <thread>
 #include <utility>
 
 #include "base/try.h"
@@ -20,7 +19,6 @@ namespace {
 constexpr std::size_t kMaxUnsentBytes = std::size_t{1} << 20;
 // A granted executor listens already: only a full backlog can delay the connection.
 constexpr std::chrono::seconds kConnectPatience{2};
-constexpr std::chrono::milliseconds kLastWordsPoll{1};
 
 // A batch with a piece of at least this size leaves at once; smaller pieces may share a batch.
 // Waking the service thread for the batch's deadline would cost more than sending.
@@ -31,11 +29,7 @@ constexpr std::uint32_t CallId(wire::ProtocolCall call) { return static_cast<std
 }  // namespace
 
 CommandChannel::CommandChannel(const ChannelOptions& options, const ChannelParts& parts)
-    : options_(options),
-      parts_(parts),
-      lease_(options.lease_idle),
-      batch_(options.batch),
-      record_(options.replay_bytes, options.arena, parts.slots, parts.uploads) {
+    : options_(options), parts_(parts), lease_(options.lease_idle), batch_(options.batch) {
   if (options_.batch.calls == 0) batch_.set_max_calls(rhythm_.calls());
 }
 
@@ -59,11 +53,12 @@ cudaError_t CommandChannel::AwaitRoom(Lock& lock, bool tells_program) {
   for (;;) {
     if (const cudaError_t error = AwaitLease(lock, tells_program); error != cudaSuccess)
       return error;
-    if (record_.IsFull() && !is_checkpoint_due_) {
+    if (replay_.record().IsFull() && !replay_.is_checkpoint_due()) {
       BeginCheckpoint();
       continue;
     }
-    if (lease_link_->unsent_bytes() <= kMaxUnsentBytes && !record_.IsOverfull()) return cudaSuccess;
+    if (lease_link_->unsent_bytes() <= kMaxUnsentBytes && !replay_.record().IsOverfull())
+      return cudaSuccess;
     const TracedWait wait(TracedWaitFor::kRoom);
     room_.wait(lock);
   }
@@ -75,10 +70,10 @@ cudaError_t CommandChannel::Enqueue(const Command& command) {
     Lock lock(mutex_);
     TORPOR_TRY(AwaitRoom(lock, false));
     const std::uint64_t number = ++uses_;
-    record_.OnCommand(command, number);
+    replay_.record().OnCommand(command, number);
     batch_.AppendLater(command, number);
     if (command.piece) parts_.ring.Submitted(*command.piece);
-    if (const wire::StreamMark mark = record_.MarkBehind(command, number); mark.value != 0)
+    if (const wire::StreamMark mark = replay_.record().MarkBehind(command, number); mark.value != 0)
       batch_.Append(wire::StreamMark::kCallId, wire::Encoded(mark), ++uses_);
     if (command.piece && command.piece->bytes >= kPromptBytes)
       FlushBatch();
@@ -98,8 +93,8 @@ cudaError_t CommandChannel::Call(const Command& command, CallReply& reply) {
   Lock lock(mutex_);
   TORPOR_TRY(AwaitRoom(lock, true));
   const std::uint64_t use = ++uses_;
-  record_.OnCommand(command, use);
-  record_.OnCall(use);
+  replay_.record().OnCommand(command, use);
+  replay_.record().OnCall(use);
   batch_.Append(command.call_id, command.fields, use);
   waiter.link = lease_link_;
   waiter.link->Expect({PendingReply::Kind::kCall, command.call_id, &waiter, use});
@@ -114,7 +109,8 @@ cudaError_t CommandChannel::Call(const Command& command, CallReply& reply) {
   }
   if (waiter.link) HandOverReading(*waiter.link);
   if (waiter.error == cudaSuccess && lease_link_ == waiter.link) lease_.NoteAnswer(use);
-  if (waiter.error == cudaSuccess && record_.is_on()) NoteSeen(lock, command, use, reply);
+  if (waiter.error == cudaSuccess && replay_.record().is_on())
+    replay_.NoteSeen(lock, command, use, reply);
   lock.unlock();
   TraceCommand(command.fields.size());
   TraceBytes(0, reply.result.size());
@@ -142,7 +138,7 @@ cudaError_t CommandChannel::TakeAsyncError() {
 
 bool CommandChannel::IsDrained() const {
   const Lock lock(mutex_);
-  return lease_.IsDrained() && !owes_work_;
+  return lease_.IsDrained() && !replay_.owes_work();
 }
 
 double CommandChannel::RecentShare() const {
@@ -151,7 +147,8 @@ double CommandChannel::RecentShare() const {
 }
 
 void CommandChannel::CarryOut(const LeaseActions& actions) {
-  if (actions.requests) parts_.daemon.Send(wire::LeaseRequest{});
+  // OnResumed makes up for a request.
+  if (actions.requests && !replay_.daemon_is_gone()) parts_.daemon.Send(wire::LeaseRequest{});
   if (actions.begins_return) BeginReturn();
   if (actions.drops_work) {
     batch_.Clear();
@@ -193,10 +190,7 @@ void CommandChannel::FlushFullBatch() {
 
 void CommandChannel::FlushBatch() {
   if (batch_.empty()) return;
-  if (record_.is_on() && !record_.log().has_commands())
-    recorded_since_ = std::chrono::steady_clock::now();
-  record_.OnBatch(batch_.first_number(), batch_.numbered(), batch_.commands());
-  if (record_.obstacle() != told_obstacle_) TellObstacle();
+  replay_.OnBatch(batch_);
   const ExecutorLinkPtr link = lease_link_;
   SendBatch(*link);
   Pump(link);
@@ -242,7 +236,11 @@ void CommandChannel::TakeReply(const ExecutorLinkPtr& link, wire::Reply reply,
     if (!reply.message.empty()) parts_.log.Warn(reply.message);
     return;
   }
-  if (answered.kind == PendingReply::Kind::kReplayed) return OnReplayed(reply, answered.number);
+  if (answered.kind == PendingReply::Kind::kReplayed) {
+    const std::string difference = replay_.Compare(reply, answered.number);
+    if (!difference.empty()) FailReplay(difference);
+    return;
+  }
   if (reply.status != 0 && !reply.message.empty())
     parts_.log.Debug("call " + std::to_string(reply.call_id) + ": " + reply.message);
   NoteAsyncError(reply);
@@ -271,8 +269,7 @@ void CommandChannel::OnDrained(ExecutorLink& link, std::span<const std::uint8_t>
   wire::Reader reader(result);
   reader(drained);
   NoteEventTimes(link, drained.events);
-  owes_work_ = false;
-  replays_ = 0;
+  replay_.NoteComplete();
   CarryOut(lease_.NoteDrained(Moment()));
 }
 
@@ -284,8 +281,9 @@ void CommandChannel::NoteEventTimes(ExecutorLink& link,
     const auto fields = wire::Encoded(wire::EventImport{time.event, time.completed_ns});
     const Command import{wire::EventImport::kCallId, fields};
     if (!journal_.Configure(time.event, import, 0)) continue;
-    record_.OnChange(JournalChange::Of(JournalChange::Kind::kConfigure, time.event, import), uses_,
-                     /*is_command=*/false);
+    replay_.record().OnChange(
+        JournalChange::Of(JournalChange::Kind::kConfigure, time.event, import), uses_,
+        /*is_command=*/false);
   }
   if (knows_all) link.set_known_version(journal_.version());
 }
@@ -296,11 +294,11 @@ bool CommandChannel::OnGrant(const wire::LeaseGrant& grant) {
   if (lease_.HasExecutor()) return false;
   std::string why;
   const ExecutorLinkPtr link = FindOrOpenLink(lock, grant, why);
-  if (!link && record_.is_on() && record_.obstacle().empty()) {
+  if (!link && options_.replays) {
     // It has died, and the daemon will say so.
     lease_.Grant(grant.lease_id, grant.is_explicit, Moment());
     lease_.Suspend(Moment());
-    suspended_since_ = std::chrono::steady_clock::now();
+    replay_.SuspendUnused();
     return true;
   }
   if (!link) {
@@ -312,7 +310,7 @@ bool CommandChannel::OnGrant(const wire::LeaseGrant& grant) {
   lease_link_ = link;
   CarryOut(actions);
   std::string obstacle;
-  if (NeedsReplay(grant, obstacle)) {
+  if (replay_.NeedsReplay(grant, obstacle)) {
     if (!obstacle.empty()) {
       FailReplay(obstacle);
       return true;
@@ -373,73 +371,6 @@ void CommandChannel::OnRevoke(const wire::LeaseRevoke& revoke) {
   CarryOut(lease_.Revoke(revoke.lease_id, Moment()));
 }
 
-void CommandChannel::OnLost(const wire::LeaseLost& lost) {
-  const auto error = lost.error == 0 ? cudaErrorUnknown : static_cast<cudaError_t>(lost.error);
-  Lock lock(mutex_);
-  if (lost.sticky) parts_.health.SetSticky(error);
-  if (lost.sticky && lost.lease_id == lease_.id() && lease_link_)
-    AwaitLastWords(lock, ExecutorLinkPtr(lease_link_));
-  if (lost.lease_id == lease_.id() && lease_.id() != 0) {
-    parts_.log.Warn("the GPU was lost: " + lost.message);
-    if (lost.replays && !record_.is_on()) return FailReplay(record_.obstacle());
-    // Suspends the lease, or fails the session.
-    if (lost.replays && lease_link_) BreakLink(ExecutorLinkPtr(lease_link_), error, lost.message);
-    if (lease_.state() == ClientLease::State::kSuspended) {
-      if (lost.replays) {
-        EndSuspension();
-      } else {
-        FailReplay(lost.message);
-      }
-    } else {
-      CarryOut(lease_.NoteLossByDaemon(error, Moment()));
-      if (lease_link_) Break(ExecutorLinkPtr(lease_link_), error, lost.message);
-    }
-  }
-  NotifyAll();
-}
-
-// An executor that has lost its context to this session's work answers the waiting calls with the
-// driver's description of the failure, and ends. The daemon's message may arrive before.
-void CommandChannel::AwaitLastWords(Lock& lock, const ExecutorLinkPtr& link) {
-  constexpr std::chrono::seconds kPatience{1};
-  const Time until = std::chrono::steady_clock::now() + kPatience;
-  while (link->HasWaiter() && !link->is_closed() && std::chrono::steady_clock::now() < until) {
-    // The waiting thread reads.
-    lock.unlock();
-    std::this_thread::sleep_for(kLastWordsPoll);
-    lock.lock();
-  }
-}
-
-void CommandChannel::BreakLink(const ExecutorLinkPtr& link, cudaError_t error,
-                               const std::string& why) {
-  if (!links_.Remove(link)) return;
-  parts_.log.Debug("executor connection: " + why);
-  // An executor that lost its context says so on the completion page before the connection ends.
-  if (parts_.health.IsOpen()) {
-    if (const cudaError_t sticky = parts_.health.Check(); sticky != cudaSuccess) error = sticky;
-  }
-  const bool is_replayable =
-      lease_link_ == link && record_.is_on() && parts_.health.sticky() == cudaSuccess;
-  if (is_replayable && record_.obstacle().empty()) return Suspend(link, why);
-  Break(link, error, why);
-  if (is_replayable) FailReplay(record_.obstacle());
-}
-
-void CommandChannel::Break(const ExecutorLinkPtr& link, cudaError_t error, const std::string& why) {
-  links_.Remove(link);
-  const bool tells_program = link->Break(error, why);
-  is_checkpoint_due_ = is_checkpoint_due_ && lease_link_ != link;
-  if (lease_link_ == link) CarryOut(lease_.ExecutorLost(error, tells_program, Moment()));
-}
-
-void CommandChannel::OnDaemonLost() {
-  const Lock lock(mutex_);
-  for (const ExecutorLinkPtr& link : links_.All())
-    BreakLink(link, cudaErrorDevicesUnavailable, "the daemon is lost");
-  NotifyAll();
-}
-
 void CommandChannel::NotifyAll() {
   lease_changed_.notify_all();
   room_.notify_all();
@@ -456,7 +387,7 @@ std::optional<CommandChannel::Time> CommandChannel::Watch(std::vector<Watched>& 
   }
   const std::optional<Time> idle = lease_.NextIdleCheck(std::chrono::steady_clock::now());
   if (idle && (!next || *idle < *next)) next = idle;
-  const std::optional<Time> replay = NextReplayTimer();
+  const std::optional<Time> replay = replay_.NextTimer(lease_.state());
   if (replay && (!next || *replay < *next)) next = replay;
   return next;
 }
@@ -513,9 +444,9 @@ void CommandChannel::TellChange(JournalChange::Kind kind, std::uint64_t handle,
                                 const Command& change, std::uint64_t key) {
   const bool is_told = lease_.state() == ClientLease::State::kHeld && change.call_id != 0;
   const std::uint64_t number = is_told ? ++uses_ : uses_.load();
-  if (record_.is_on()) {
-    record_.OnCommand(change, number);
-    record_.OnChange(JournalChange::Of(kind, handle, change, key), number, is_told);
+  if (replay_.record().is_on()) {
+    replay_.record().OnCommand(change, number);
+    replay_.record().OnChange(JournalChange::Of(kind, handle, change, key), number, is_told);
   }
   if (!is_told) return;
   lease_link_->set_known_version(journal_.version());
@@ -526,6 +457,94 @@ void CommandChannel::TellChange(JournalChange::Kind kind, std::uint64_t handle,
 bool CommandChannel::IsLive(std::uint64_t handle) const {
   const Lock lock(mutex_);
   return journal_.IsLive(handle);
+}
+
+// --- Replays -------------------------------------------------------------------------------------
+
+bool CommandChannel::DefersFrees() const {
+  const Lock lock(mutex_);
+  const ReplayRecord& record = replay_.record();
+  return record.is_on() && !record.has_lasting_obstacle() &&
+         (record.log().has_commands() || batch_.numbered() > 0);
+}
+
+void CommandChannel::NoteArenaUse() {
+  const Lock lock(mutex_);
+  replay_.record().NoteArenaUse();
+}
+
+void CommandChannel::NoteLastingObstacle(const std::string& why) {
+  const Lock lock(mutex_);
+  replay_.record().NoteLastingObstacle(why);
+}
+
+void CommandChannel::ForgetMemory() {
+  const Lock lock(mutex_);
+  if (!batch_.empty()) FlushBatch();
+  replay_.ForgetMemory(uses_);
+}
+
+cudaError_t CommandChannel::SaveMemory() {
+  Lock lock(mutex_);
+  TORPOR_TRY(AwaitLease(lock, false));
+  BeginCheckpoint();
+  const TracedWait wait(TracedWaitFor::kRoom);
+  while (replay_.is_checkpoint_due()) {
+    TORPOR_TRY(parts_.health.sticky());
+    room_.wait(lock);
+  }
+  return cudaSuccess;
+}
+
+void CommandChannel::BeginSavingMemory() {
+  const Lock lock(mutex_);
+  BeginCheckpoint();
+}
+
+// Does not wait: the program goes on while the executor saves. The service thread, or a waiting
+// one, reads the answer.
+void CommandChannel::BeginCheckpoint() {
+  if (lease_.state() != ClientLease::State::kHeld || !replay_.BeginCheckpoint()) return;
+  batch_.Append(CallId(wire::ProtocolCall::kCheckpoint), {});
+  lease_link_->Expect(
+      {PendingReply::Kind::kCheckpoint, CallId(wire::ProtocolCall::kCheckpoint), nullptr});
+  FlushBatch();
+  parts_.wake();
+}
+
+void CommandChannel::OnCheckpoint(ExecutorLink& link, const wire::Reply& reply) {
+  wire::CheckpointReply saved;
+  wire::Reader reader(reply.result);
+  if (reply.status == 0) reader(saved);
+  if (reply.status == 0 && reader.done()) {
+    NoteEventTimes(link, saved.events);
+    replay_.OnCheckpoint(saved.saved_command);
+  } else {
+    replay_.OnCheckpointFailed(reply.message);
+  }
+  room_.notify_all();
+}
+
+void CommandChannel::OnSaved(const wire::MemorySaved& saved) {
+  const Lock lock(mutex_);
+  replay_.TrimTo(saved.saved_command);
+}
+
+// Sends all without waiting, as TellExecutor does.
+void CommandChannel::Replay(const ExecutorLinkPtr& link) {
+  Introduce(*link);
+  replay_.Replay(link, batch_, [&] { SendBatch(*link); });
+  link->set_known_version(journal_.version());
+  Pump(link);
+  HandOverReading(*link);
+  parts_.wake();
+}
+
+void CommandChannel::OnReplayTimers(Time now) {
+  const std::optional<Time> due = replay_.NextTimer(lease_.state());
+  if (!due || now < *due) return;
+  if (lease_.state() == ClientLease::State::kHeld) return BeginCheckpoint();
+  FailReplay("the connection to its executor broke, and the executor did not end");
 }
 
 }  // namespace torpor::shim

@@ -4,8 +4,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -14,50 +12,14 @@
 #include "client_shim/core/client_core.h"
 #include "client_shim/core/commands/batch_rhythm.h"
 #include "client_shim/core/commands/batch_writer.h"
+#include "client_shim/core/commands/channel_parts.h"
+#include "client_shim/core/commands/channel_replay.h"
 #include "client_shim/core/commands/client_lease.h"
 #include "client_shim/core/commands/journal.h"
 #include "client_shim/core/commands/printed_output.h"
-#include "client_shim/core/commands/replay_record.h"
-#include "client_shim/core/log.h"
-#include "client_shim/core/memory/completion_slots.h"
-#include "client_shim/core/memory/kept_uploads.h"
-#include "client_shim/core/memory/payload_ring.h"
-#include "client_shim/core/session_health.h"
-#include "client_shim/core/settings.h"
-#include "client_shim/core/transport/daemon_port.h"
 #include "client_shim/core/transport/executor_links.h"
-#include "client_shim/core/transport/nghttp2_library.h"
 
 namespace torpor::shim {
-
-struct ChannelOptions {
-  BatchLimits batch;
-  std::chrono::milliseconds lease_idle{};  // see ClientLease
-  bool holds_batches = false;              // the caller flushes after each Enqueue
-  bool traces_requests = false;            // an explicit lease is a section of the trace
-  Transport transport = Transport::kAuto;  // to executors
-  wire::Attach attach;                     // introduces the session to an executor
-  // What the session does is recorded up to so many bytes, and for so long, before the memory is
-  // saved (docs/decisions/0038); 0 bytes: nothing is recorded.
-  std::size_t replay_bytes = 0;
-  std::chrono::milliseconds replay_age{30'000};
-  HostArena arena;
-};
-
-// The parts of a session that the channel uses; all must outlive the channel.
-struct ChannelParts {
-  const Nghttp2& http2;
-  DaemonPort& daemon;
-  SessionHealth& health;
-  CompletionSlots& slots;
-  PayloadRing& ring;
-  KeptUploads& uploads;
-  const Log& log;
-  std::function<void()> wake;  // makes the service thread call Watch soon; never waits
-  // The host image is as of this command, so that no replay needs what came before. Called with the
-  // mutex held; may be empty.
-  std::function<void(std::uint64_t saved)> on_saved;
-};
 
 // Carries a session's commands to the executor of its lease: requests and returns leases, batches
 // commands, opens streams to executors, tells them the journal and hands out replies. Thread-safe.
@@ -69,8 +31,8 @@ struct ChannelParts {
 // for.
 //
 // Unless options say otherwise, a session outlives its executor: calls wait until another executor
-// has the memory as last saved, and has done again what the session did since (ReplayRecord;
-// channel_replay.cc).
+// has the memory as last saved, and has done again what the session did since (ChannelReplay;
+// channel_losses.cc).
 class CommandChannel {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -115,6 +77,11 @@ class CommandChannel {
   void OnLost(const wire::LeaseLost& lost);
   // By the daemon's message no replay needs earlier commands.
   void OnSaved(const wire::MemorySaved& saved);
+  // torpord has gone, and its executors with it. The lease is over: its calls wait if the session
+  // can be replayed, and fail otherwise. Calls that need another lease wait for the next torpord.
+  void OnDaemonGone();
+  // The next torpord knows the session.
+  void OnResumed(const wire::ResumeReply& resumed);
   // Fails every waiting call. The caller has set the session's sticky error.
   void OnDaemonLost();
 
@@ -154,28 +121,19 @@ class CommandChannel {
   void TellExecutor(const ExecutorLinkPtr& link);
   void TellChange(JournalChange::Kind kind, std::uint64_t handle, const Command& change,
                   std::uint64_t key);
+  void NotifyAll();
+  void BeginCheckpoint();
+  void OnCheckpoint(ExecutorLink& link, const wire::Reply& reply);
+  void Replay(const ExecutorLinkPtr& link);
+  void OnReplayTimers(Time now);
+
+  // --- channel_losses.cc ---
   void AwaitLastWords(Lock& lock, const ExecutorLinkPtr& link);
   void BreakLink(const ExecutorLinkPtr& link, cudaError_t error, const std::string& why);
   void Break(const ExecutorLinkPtr& link, cudaError_t error, const std::string& why);
-  void NotifyAll();
-
-  // --- channel_replay.cc ---
-  void NoteSeen(Lock& lock, const Command& command, std::uint64_t number, const CallReply& reply);
-  bool NeedsReplay(const wire::LeaseGrant& grant, std::string& obstacle);
-  void Replay(const ExecutorLinkPtr& link);
-  void SendStep(const ExecutorLinkPtr& link, const ReplayRecord::Step& step);
-  void SendUnnumbered(ExecutorLink& link, const Command& command);
   void Suspend(const ExecutorLinkPtr& link, const std::string& why);
   void EndSuspension();
   void FailReplay(const std::string& why);
-  void FailUnanswered(cudaError_t error);
-  void BeginCheckpoint();
-  void OnCheckpoint(ExecutorLink& link, const wire::Reply& reply);
-  void OnReplayed(const wire::Reply& reply, std::uint64_t number);
-  void NoteSaved(std::uint64_t command);
-  std::optional<Time> NextReplayTimer() const;
-  void OnReplayTimers(Time now);
-  void TellObstacle();
 
   const ChannelOptions options_;
   const ChannelParts parts_;
@@ -193,16 +151,7 @@ class CommandChannel {
   BatchRhythm rhythm_;           // unless options_ name a number of calls
   bool timer_is_armed_ = false;  // the service thread knows the batch's deadline
   cudaError_t async_error_ = cudaSuccess;
-
-  ReplayRecord record_;
-  Time recorded_since_;             // while the record has commands
-  bool is_checkpoint_due_ = false;  // sent to the lease's executor, not answered yet
-  std::string told_obstacle_;       // the last one in the log
-  bool owes_work_ = false;   // an executor died in a lease, and its work was not replayed yet
-  bool has_failed_ = false;  // FailReplay was called
-  int replays_ = 0;          // begun since a call or a drain was last answered
-  Time suspended_since_;     // in State::kSuspended
-  std::map<std::uint64_t, ReplyWaiter*> unanswered_;  // calls without an executor, by number
+  ChannelReplay replay_{options_, parts_, links_};
 };
 
 }  // namespace torpor::shim

@@ -38,8 +38,7 @@ cudaError_t DeviceSession::Open() {
   log_.set_level(settings_.log);
   if (device_ == 0) TORPOR_TRY(ChooseDevices());
   ForkGuard::Install();
-  const Deadline deadline = std::chrono::steady_clock::now() + settings_.connect_timeout;
-  Result<Handshake, cudaError_t> handshake = ShakeHands(deadline);
+  Result<Handshake, cudaError_t> handshake = ShakeHands();
   if (!handshake) return OpenFailed(handshake.failure().code, handshake.failure().message);
   auto* const reply = std::get_if<wire::HelloReply>(&handshake->answer);
   if (!reply) return OpenFailed(cudaErrorUnknown, "the Torpor daemon sent an unexpected answer");
@@ -48,7 +47,7 @@ cudaError_t DeviceSession::Open() {
   service_ = std::make_unique<ServiceThread>();
   daemon_ = std::make_unique<DaemonConnection>(std::move(handshake->control),
                                                [this] { service_->Wake(); });
-  TORPOR_TRY(MapWindow(deadline));
+  TORPOR_TRY(MapWindow());
   MakeChannel(*handshake->http2);
   daemon_->Send(wire::HelloAck{});
   service_->Start(*service_work_);
@@ -70,18 +69,21 @@ cudaError_t DeviceSession::ChooseDevices() {
   return index_ == 0 ? cudaSuccess : process_.OfIndex(0).Start();
 }
 
-Result<Handshake, cudaError_t> DeviceSession::ShakeHands(Deadline deadline) const {
+Result<Handshake, cudaError_t> DeviceSession::ShakeHands() const {
   const wire::Hello hello = HelloOf(settings_);
-  if (&process_.primary() == this) return shim::ShakeHands(settings_, hello, deadline);
+  const Deadline now = std::chrono::steady_clock::now();
+  if (&process_.primary() == this)
+    return shim::ShakeHands(settings_, hello, now + settings_.connect_timeout);
   const wire::HelloReply& primary = process_.primary().session();
-  return shim::ShakeHands(settings_,
-                          wire::DeviceHello{hello, primary.session_id, primary.session_key, index_},
-                          deadline);
+  return ShakeHandsUntil(settings_,
+                         wire::DeviceHello{hello, primary.session_id, primary.session_key, index_},
+                         now + settings_.reconnect_timeout);
 }
 
 // Maps the session's memory and reports a failure to the daemon. The host arena is the primary
 // session's, with the same addresses for all sessions of the process.
-cudaError_t DeviceSession::MapWindow(Deadline deadline) {
+cudaError_t DeviceSession::MapWindow() {
+  const Deadline deadline = std::chrono::steady_clock::now() + settings_.connect_timeout;
   if (const Result<void, int> mapped = window_.Map(hello_, deadline); !mapped) {
     daemon_->Send(wire::HelloAck{cudaErrorMemoryAllocation, mapped.failure().message});
     daemon_->AwaitEnd(deadline);
@@ -103,6 +105,7 @@ void DeviceSession::MakeChannel(const Nghttp2& http2) {
       .traces_requests = device_ == 0,
       .transport = settings_.transport,
       .attach = {hello_.session_id, hello_.session_key},
+      .replays = hello_.replays,
       .replay_bytes = hello_.replays ? settings_.replay_bytes : 0,
       .arena = {hello_.host_base, hello_.host_bytes}};
   channel_ = std::make_unique<CommandChannel>(
@@ -112,8 +115,11 @@ void DeviceSession::MakeChannel(const Nghttp2& http2) {
                               for (const std::uint64_t address : deferred_.TakeUpTo(saved))
                                 memory_.FreeUnasked(address);
                             }});
-  service_work_ =
-      std::make_unique<SessionService>(*daemon_, *channel_, health_, log_, settings_.socket);
+  service_work_ = std::make_unique<SessionService>(
+      *daemon_, *channel_, health_, log_,
+      ReconnectOptions{http2, settings_.socket,
+                       wire::Resume{HelloOf(settings_), hello_.session_id, hello_.session_key},
+                       settings_.reconnect_timeout, /*is_told=*/device_ == 0});
 }
 
 cudaError_t DeviceSession::Enqueue(const Command& command) {

@@ -45,7 +45,7 @@ class DeviceSession final : public ClientCore {
   ClientCore* OfDevice(int device) override { return process_.OfDevice(device); }
   void MakeCurrent() override { SetCurrentCore(this); }
   cudaError_t Inquire(wire::InquiryReply& reply) const override {
-    return shim::Inquire(process_.ReadSettings(), reply);
+    return shim::Inquire(process_.ReadSettings(), IsOpen(), reply);
   }
   ClientCore* FindOpen(int index) override { return process_.FindOpen(index); }
   std::uint64_t MintHandle(HandleKind kind) override { return process_.MintHandle(kind); }
@@ -92,8 +92,8 @@ class DeviceSession final : public ClientCore {
   cudaError_t Open();
   cudaError_t OpenFailed(cudaError_t error, const std::string& why);
   cudaError_t ChooseDevices();
-  Result<Handshake, cudaError_t> ShakeHands(Deadline deadline) const;
-  cudaError_t MapWindow(Deadline deadline);
+  Result<Handshake, cudaError_t> ShakeHands() const;
+  cudaError_t MapWindow();
   void MakeChannel(const Nghttp2& http2);
   cudaError_t AwaitWork();
   cudaError_t Release(const Allocation& allocation);

@@ -19,7 +19,7 @@ ProcessState::ProcessState(std::function<Settings()> read_settings, MakeSession 
 cudaError_t ProcessState::ChooseDevices(const Settings& settings, const Log& log) {
   if (!settings.visible_devices) return cudaSuccess;
   wire::InquiryReply reply;
-  TORPOR_TRY(Inquire(ReadSettings(), reply));
+  TORPOR_TRY(Inquire(ReadSettings(), /*has_session=*/false, reply));
   const std::string& text = *settings.visible_devices;
   std::vector<int> visible = VisibleDevices(text, reply.devices);
   if (!visible.empty()) {

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -40,6 +41,7 @@ void DaemonConnection::Send(const wire::ClientMessage& message) {
 }
 
 void DaemonConnection::SendLocked(const wire::ClientMessage& message) {
+  if (stream_->closed()) return;
   stream_->Send(Framed(wire::EncodeMessage(message)));
   stream_->Write();
   if (stream_->socket_is_full()) wake_();
@@ -50,7 +52,7 @@ cudaError_t DaemonConnection::Ask(std::uint64_t request_id, const wire::ClientMe
   Waiter waiter;
   std::unique_lock lock(mutex_);
   if (is_lost_) return cudaErrorDevicesUnavailable;
-  waiters_.emplace(request_id, &waiter);
+  unanswered_.push_back({request_id, request, &waiter});
   SendLocked(request);
   waiter.changed.wait(lock, [&] { return waiter.is_done; });
   reply = std::move(waiter.reply);
@@ -60,14 +62,13 @@ cudaError_t DaemonConnection::Ask(std::uint64_t request_id, const wire::ClientMe
 void DaemonConnection::Tell(std::uint64_t request_id, const wire::ClientMessage& request) {
   const std::lock_guard lock(mutex_);
   if (is_lost_) return;
-  told_.insert(request_id);
+  unanswered_.push_back({request_id, request, nullptr});
   SendLocked(request);
 }
 
 short DaemonConnection::EventsToWatch() const {
   const std::lock_guard lock(mutex_);
-  const int out = stream_->socket_is_full() ? POLLOUT : 0;
-  return static_cast<short>(POLLIN | out);
+  return stream_->EventsToWatch();
 }
 
 bool DaemonConnection::IsClosed(std::string& why) const {
@@ -77,12 +78,8 @@ bool DaemonConnection::IsClosed(std::string& why) const {
 }
 
 void DaemonConnection::Transfer() {
-  std::uint8_t buffer[16 * 1024];
   const std::lock_guard lock(mutex_);
-  stream_->Write();
-  const ssize_t got = Receive(stream_->fd(), buffer, sizeof buffer, MSG_DONTWAIT);
-  if (got > 0) stream_->Feed({buffer, static_cast<std::size_t>(got)});
-  if (got == 0 || got == -2) stream_->FeedEnd("it closed the connection");
+  stream_->Transfer();
 }
 
 void DaemonConnection::AwaitEnd(Deadline deadline) {
@@ -100,14 +97,31 @@ DaemonConnection::Step DaemonConnection::Next(wire::ServerMessage& message) {
 bool DaemonConnection::Answer(wire::ServerMessage message) {
   const std::optional<std::uint64_t> request = RequestOf(message);
   const std::lock_guard lock(mutex_);
-  if (request && told_.erase(*request) > 0) return true;
-  const auto found = request ? waiters_.find(*request) : waiters_.end();
-  if (found == waiters_.end()) return false;
-  Waiter& waiter = *found->second;
-  waiters_.erase(found);
-  waiter.reply = std::move(message);
-  Finish(waiter, cudaSuccess);
+  if (!request) return false;
+  // Answers mostly come in the order of the requests: the first one is the one.
+  const auto found = std::ranges::find(unanswered_, *request, &Request::id);
+  if (found == unanswered_.end()) return false;
+  Waiter* const waiter = found->waiter;
+  unanswered_.erase(found);
+  if (!waiter) return true;
+  waiter->reply = std::move(message);
+  Finish(*waiter, cudaSuccess);
   return true;
+}
+
+void DaemonConnection::Suspend() {
+  const std::lock_guard lock(mutex_);
+  stream_->FeedEnd("the connection has ended");
+  shutdown(stream_->fd(), SHUT_RDWR);
+}
+
+void DaemonConnection::Resume(std::unique_ptr<GrpcStream> stream) {
+  const std::lock_guard lock(mutex_);
+  if (is_lost_) return;
+  ForkGuard::Unwatch(stream_->fd());
+  stream_ = std::move(stream);
+  ForkGuard::Watch(stream_->fd());
+  for (const Request& request : unanswered_) SendLocked(request.message);
 }
 
 void DaemonConnection::Close(const std::string& why) {
@@ -116,8 +130,9 @@ void DaemonConnection::Close(const std::string& why) {
   is_lost_ = true;
   stream_->FeedEnd(why);
   shutdown(stream_->fd(), SHUT_RDWR);
-  for (const auto& [request, waiter] : waiters_) Finish(*waiter, cudaErrorDevicesUnavailable);
-  waiters_.clear();
+  for (const Request& request : unanswered_)
+    if (request.waiter) Finish(*request.waiter, cudaErrorDevicesUnavailable);
+  unanswered_.clear();
 }
 
 void DaemonConnection::Finish(Waiter& waiter, cudaError_t error) {

@@ -3,11 +3,10 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "client_shim/core/transport/daemon_port.h"
 #include "client_shim/core/transport/grpc_stream.h"
@@ -16,7 +15,8 @@
 namespace torpor::shim {
 
 // The stream to torpord after the handshake. Any thread sends and asks; one thread, the session's
-// service thread, calls the functions of the second group, which take the messages that arrive.
+// service thread, calls the functions of the second group, which take the messages that arrive. A
+// request outlives the stream: it is kept until it has an answer, of this torpord or the next.
 class DaemonConnection final : public DaemonPort {
  public:
   // `wake` makes the service thread look at EventsToWatch again; called on any thread.
@@ -45,6 +45,12 @@ class DaemonConnection final : public DaemonPort {
   // Waits until torpord ends the stream, or until the deadline; only before the service thread
   // starts. A connection that ends with a message unread may take the message along.
   void AwaitEnd(Deadline deadline);
+  // The stream has ended together with torpord: until Resume requests wait, and messages without an
+  // answer are dropped.
+  void Suspend();
+  // Goes on over the stream to the next torpord, which knows the session: sends every request
+  // without an answer again, in the old order.
+  void Resume(std::unique_ptr<GrpcStream> stream);
   // Ends the connection: every present and future Ask fails. Repeated calls have no effect.
   void Close(const std::string& why);
 
@@ -56,14 +62,19 @@ class DaemonConnection final : public DaemonPort {
     std::condition_variable changed;
   };
 
+  struct Request {
+    std::uint64_t id = 0;
+    wire::ClientMessage message;
+    Waiter* waiter = nullptr;  // on the caller's stack; null: the answer is dropped
+  };
+
   void SendLocked(const wire::ClientMessage& message);
   void Finish(Waiter& waiter, cudaError_t error);
 
   const std::function<void()> wake_;
-  mutable std::mutex mutex_;  // guards what follows
-  const std::unique_ptr<GrpcStream> stream_;
-  std::unordered_map<std::uint64_t, Waiter*> waiters_;  // by request; on the callers' stacks
-  std::unordered_set<std::uint64_t> told_;              // requests whose answers are dropped
+  mutable std::mutex mutex_;            // guards what follows
+  std::unique_ptr<GrpcStream> stream_;  // replaced by the service thread, with the mutex held
+  std::list<Request> unanswered_;       // in the order of sending
   bool is_lost_ = false;
 };
 

@@ -1,11 +1,14 @@
 #include "client_shim/core/transport/grpc_stream.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+
+#include "client_shim/core/transport/unix_socket.h"
 
 namespace torpor::shim {
 namespace {
@@ -188,6 +191,19 @@ void GrpcStream::Write() {
       return Close(std::string("the connection broke: ") + std::strerror(errno));
     }
   }
+}
+
+void GrpcStream::Transfer() {
+  std::uint8_t buffer[16 * 1024];
+  Write();
+  const ssize_t got = Receive(fd(), buffer, sizeof buffer, MSG_DONTWAIT);
+  if (got > 0) Feed({buffer, static_cast<std::size_t>(got)});
+  if (got == 0 || got == -2) FeedEnd("it closed the connection");
+}
+
+short GrpcStream::EventsToWatch() const {
+  const int out = socket_is_full() ? POLLOUT : 0;
+  return static_cast<short>(POLLIN | out);
 }
 
 void GrpcStream::Feed(std::span<const std::uint8_t> bytes) {

@@ -30,6 +30,10 @@ class GrpcStream {
 
   // Writes queued bytes until the socket is full.
   void Write();
+  // Moves bytes to and from the socket, as far as there are any.
+  void Transfer();
+  // Poll events that concern the socket.
+  short EventsToWatch() const;
   // True after Write if the socket took less than there was: poll for POLLOUT.
   bool socket_is_full() const { return out_at_ < out_.size(); }
   // Bytes queued but not yet in the socket, because of a full socket or the peer's flow control.
@@ -42,12 +46,15 @@ class GrpcStream {
   // Takes the next payload, valid until the next Feed; false if no complete payload is left.
   bool Next(std::span<const std::uint8_t>& payload);
 
-  // A closed stream stays closed. `why_closed` is a text for people.
+  // A closed stream stays closed. `why_closed` is a text for people. `was_aborted`: the peer has
+  // ended the stream on purpose (gRPC's status ABORTED), and would do so again.
   bool closed() const { return closed_; }
   const std::string& why_closed() const { return why_closed_; }
+  bool was_aborted() const { return closed_ && grpc_status_ == kAborted; }
   int fd() const { return socket_.get(); }
 
  private:
+  static constexpr char kAborted[] = "10";
   struct Callbacks;
   struct Queued {
     std::vector<std::uint8_t> bytes;

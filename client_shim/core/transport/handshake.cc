@@ -1,7 +1,6 @@
 #include "client_shim/core/transport/handshake.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -9,10 +8,11 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
-#include <vector>
 
 #include "client_shim/core/log.h"
+#include "client_shim/core/transport/connect_pauses.h"
 #include "client_shim/core/transport/frame_codec.h"
 #include "client_shim/core/transport/nghttp2_library.h"
 
@@ -37,14 +37,12 @@ Result<std::unique_ptr<GrpcStream>, cudaError_t> Connect(const Nghttp2& http2,
     return Failure<cudaError_t>{cudaErrorNoDevice, "no Torpor daemon answers at " + path + " (" +
                                                        std::strerror(socket.failure().code) + ")" +
                                                        kHowToStart};
-  return std::make_unique<GrpcStream>(http2, std::move(socket).value(),
-                                      "/torpor.v1.Control/Connect");
+  return std::make_unique<GrpcStream>(http2, std::move(socket).value(), kControlMethod);
 }
 
 // Waits for the next message. False: the message is not of this version of the protocol.
 Result<bool, cudaError_t> AwaitMessage(GrpcStream& control, const std::string& path,
                                        Deadline deadline, wire::ServerMessage& message) {
-  std::vector<std::uint8_t> buffer(std::size_t{64} * 1024);
   std::span<const std::uint8_t> payload;
   while (!control.Next(payload)) {
     if (control.closed())
@@ -52,13 +50,10 @@ Result<bool, cudaError_t> AwaitMessage(GrpcStream& control, const std::string& p
           cudaErrorNoDevice,
           "the Torpor daemon at " + path + " refused the session: " + control.why_closed()};
     control.Write();
-    const short events = control.socket_is_full() ? POLLIN | POLLOUT : POLLIN;
-    if (!PollUntil(control.fd(), events, deadline))
+    if (!PollUntil(control.fd(), control.EventsToWatch(), deadline))
       return Failure<cudaError_t>{
           cudaErrorNoDevice, "the Torpor daemon at " + path + " does not answer" + kHowToStart};
-    const ssize_t got = Receive(control.fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (got > 0) control.Feed({buffer.data(), static_cast<std::size_t>(got)});
-    if (got == 0 || got == -2) control.FeedEnd("it closed the connection");
+    control.Transfer();
   }
   return wire::DecodeMessage(payload, message);
 }
@@ -80,9 +75,7 @@ Result<Handshake, cudaError_t> ShakeHands(const Settings& settings,
   if (!understood) return understood.failure();
   if (!*understood)
     return Failure<cudaError_t>{cudaErrorInsufficientDriver,
-                                "the Torpor daemon at " + settings.socket +
-                                    " speaks another version of the protocol; install the same "
-                                    "version of daemon and client"};
+                                "the Torpor daemon at " + settings.socket + ": " + kOtherVersion};
   const auto* const reply = std::get_if<wire::HelloReply>(&handshake.answer);
   if (reply && reply->error != 0)
     return Failure<cudaError_t>{
@@ -91,12 +84,26 @@ Result<Handshake, cudaError_t> ShakeHands(const Settings& settings,
   return handshake;
 }
 
-cudaError_t Inquire(const Settings& settings, wire::InquiryReply& reply) {
+Result<Handshake, cudaError_t> ShakeHandsUntil(const Settings& settings,
+                                               const wire::ClientMessage& hello, Deadline until) {
+  ConnectPauses pauses;
+  for (;;) {
+    const Deadline now = std::chrono::steady_clock::now();
+    Result<Handshake, cudaError_t> handshake =
+        ShakeHands(settings, hello, now + settings.connect_timeout);
+    if (handshake || handshake.failure().code != cudaErrorNoDevice || now >= until)
+      return handshake;
+    std::this_thread::sleep_for(pauses.Next());
+  }
+}
+
+cudaError_t Inquire(const Settings& settings, bool has_session, wire::InquiryReply& reply) {
   Log log;
   log.set_level(settings.log);
-  const Deadline deadline = std::chrono::steady_clock::now() + settings.connect_timeout;
+  const Deadline now = std::chrono::steady_clock::now();
   Result<Handshake, cudaError_t> handshake =
-      ShakeHands(settings, wire::Inquiry{HelloOf(settings)}, deadline);
+      ShakeHandsUntil(settings, wire::Inquiry{HelloOf(settings)},
+                      has_session ? now + settings.reconnect_timeout : now);
   if (!handshake) {
     log.Warn(handshake.failure().message);
     return handshake.failure().code;

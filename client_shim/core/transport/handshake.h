@@ -12,6 +12,12 @@
 
 namespace torpor::shim {
 
+// The method of the streams to the daemon, as GrpcStream takes it.
+inline constexpr char kControlMethod[] = "/torpor.v1.Control/Connect";
+// About a daemon whose messages cannot be decoded; completes "the Torpor daemon ...: ".
+inline constexpr char kOtherVersion[] =
+    "it speaks another version of the protocol; install the same version of daemon and client";
+
 // The opening exchange of every connection to the daemon: the client introduces itself, the daemon
 // answers. The stream stays open for the session.
 struct Handshake {
@@ -26,10 +32,16 @@ struct Handshake {
 Result<Handshake, cudaError_t> ShakeHands(const Settings& settings,
                                           const wire::ClientMessage& hello, Deadline deadline);
 
+// As ShakeHands, for a process with a session, which outlives its torpord: while no daemon answers,
+// tries again until `until`.
+Result<Handshake, cudaError_t> ShakeHandsUntil(const Settings& settings,
+                                               const wire::ClientMessage& hello, Deadline until);
+
 // Asks the daemon for the devices of the function and their free memory, on a connection of its
-// own. Opens no session. Logs and returns ShakeHands' failure; cudaErrorInsufficientDriver for an
-// answer that does not describe the devices.
-cudaError_t Inquire(const Settings& settings, wire::InquiryReply& reply);
+// own. Opens no session. With `has_session` as ShakeHandsUntil, for as long as sessions wait. Logs
+// and returns ShakeHands' failure; cudaErrorInsufficientDriver for an answer that does not describe
+// the devices.
+cudaError_t Inquire(const Settings& settings, bool has_session, wire::InquiryReply& reply);
 
 // Describes this process, with the settings' token.
 wire::Hello HelloOf(const Settings& settings);

@@ -1,154 +1,95 @@
+#include "client_shim/core/commands/channel_replay.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
-#include <cstring>
-#include <future>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "client_shim/core/commands/command_channel.h"
 #include "proto/cuda_api/cudart_commands.h"
-#include "proto/wire/result_hash.h"
 #include "tests/client_shim/fake_daemon_port.h"
-#include "tests/client_shim/fake_executor.h"
 
-// A channel whose executors die. The test is the service thread and the daemon.
+// The replay without a channel: the test sends what it writes, to executors that nobody serves.
 namespace torpor::shim {
 namespace {
 
-using testing::FakeExecutor;
+using State = ClientLease::State;
 using ::testing::HasSubstr;
-using testing::ReceivedCommand;
 
 constexpr std::uint32_t kSync = wire::DeviceSynchronize::kCallId;
 constexpr std::uint32_t kLaunch = wire::LaunchKernel::kCallId;
-constexpr std::uint32_t kDownload = wire::MemcpyDtoH::kCallId;
-constexpr auto kAttach = static_cast<std::uint32_t>(wire::ProtocolCall::kAttach);
-constexpr auto kDrain = static_cast<std::uint32_t>(wire::ProtocolCall::kDrain);
-constexpr auto kCheckpoint = static_cast<std::uint32_t>(wire::ProtocolCall::kCheckpoint);
 
-const Nghttp2& Http2() {
-  std::string why;
-  const Nghttp2* const http2 = Nghttp2::Load(why);
-  EXPECT_NE(http2, nullptr) << why;
-  return *http2;
-}
+class DeafStream final : public FrameStream {
+ public:
+  bool is_introduced() const override { return true; }
+  void Send(std::vector<std::uint8_t>& frame) override { frame.clear(); }
+  void Write() override {}
+  std::size_t unsent_bytes() const override { return 0; }
+  bool awaits_service() const override { return false; }
+  Arrival Await(bool) override { return Arrival::kNothing; }
+  void Take(Arrival) override {}
+  bool Next(std::span<const std::uint8_t>&) override { return false; }
+  void End(const std::string& why) override { why_closed_ = why; }
+  bool closed() const override { return !why_closed_.empty(); }
+  const std::string& why_closed() const override { return why_closed_; }
+  int fd() const override { return -1; }
+  Polled Prepare(bool) override { return {}; }
+  bool OnEvents(short) override { return false; }
+
+ private:
+  std::string why_closed_;
+};
 
 class ChannelReplayTest : public ::testing::Test {
  protected:
-  static constexpr std::size_t kExecutors = 5;
-
   explicit ChannelReplayTest(std::size_t replay_bytes = 1 << 20) {
     log_.set_level(LogLevel::kOff);
-    health_.WatchPage(page_.get());
-    health_.OpenOnce([] { return cudaSuccess; });
     slots_.Attach(page_.get());
-    ChannelOptions options;
-    options.batch = {std::size_t{64} << 10, 1000, std::chrono::hours(1)};
-    options.lease_idle = std::chrono::hours(1);
-    options.attach.session_id = 42;
-    options.replay_bytes = replay_bytes;
-    channel_ = std::make_unique<CommandChannel>(
-        options, ChannelParts{Http2(), daemon_, health_, slots_, ring_, uploads_, log_, [] {},
-                              [this](std::uint64_t saved) { saved_ = saved; }});
-    for (std::size_t i = 0; i < kExecutors; ++i) {
-      executors_.push_back(std::make_unique<FakeExecutor>(
-          ::testing::TempDir() + "/replay-" + std::to_string(getpid()) + "-" + std::to_string(i) +
-              ".sock",
-          std::set<std::uint32_t>{kAttach, kDrain, kSync, kDownload, kCheckpoint}));
-      executors_.back()->set_answer(
-          [this, i](const ReceivedCommand& command) { return AnswerTo(command, i); });
-    }
+    options_.replay_bytes = replay_bytes;
+    options_.replay_age = std::chrono::seconds(7);
+    replay_ = std::make_unique<ChannelReplay>(options_, parts_, links_);
+  }
+  static const Nghttp2& Http2() {
+    std::string why;
+    const Nghttp2* const http2 = Nghttp2::Load(why);
+    EXPECT_NE(http2, nullptr) << why;
+    return *http2;
+  }
+  static ExecutorLinkPtr Link() {
+    return std::make_shared<ExecutorLink>(std::make_unique<DeafStream>());
   }
 
-  // Downloads give the four bytes of `value_`.
-  wire::Reply AnswerTo(const ReceivedCommand& command, std::size_t executor) const {
-    wire::Reply reply;
-    if (command.call_id == kDownload) {
-      wire::MemcpyDtoH copy;
-      wire::Reader reader(command.fields);
-      reader(copy);
-      const std::uint32_t value = value_;
-      const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&value);
-      wire::MemcpyDtoHResult result;
-      result.data.assign(bytes, bytes + sizeof value);
-      if (copy.window_offset == wire::kReplyHash) {
-        const std::uint64_t hash = wire::ResultHash(result.data);
-        result.data.resize(sizeof hash);
-        std::memcpy(result.data.data(), &hash, sizeof hash);
-      }
-      wire::Writer{reply.result}(result);
+  // The session does what a batch of these calls does; synchronous ones are noted as such.
+  void Do(const std::vector<std::uint32_t>& calls) {
+    for (const std::uint32_t call : calls) {
+      batch_.Append(call, {}, ++number_);
+      if (call == kSync) replay_->record().OnCall(number_);
     }
-    if (command.call_id == kCheckpoint) {
-      wire::CheckpointReply saved;
-      for (const ReceivedCommand& earlier : executors_[executor]->commands())
-        saved.saved_command = std::max(saved.saved_command, earlier.number);
-      wire::Writer{reply.result}(saved);
-    }
-    return reply;
+    replay_->OnBatch(batch_);
+    batch_.Clear();
   }
-
-  bool Grant(std::size_t executor, bool replays = false, std::uint64_t saved = 0) {
+  // The executor dies while the waiter waits for the command.
+  void Lose(std::uint64_t number) {
+    const ExecutorLinkPtr link = Link();
+    waiter_.link = link;
+    link->Expect({PendingReply::Kind::kCall, kSync, &waiter_, number});
+    replay_->Suspend(link->Suspend("it died"), batch_);
+  }
+  bool NeedsReplay(bool replays, std::uint64_t saved, std::string& obstacle) {
     wire::LeaseGrant grant;
-    grant.lease_id = ++lease_;
-    grant.is_explicit = true;
-    grant.executor_socket = executors_[executor]->socket();
-    grant.executor_epoch = 1;
     grant.replays = replays;
     grant.saved_command = saved;
-    return channel_->OnGrant(grant);
+    return replay_->NeedsReplay(grant, obstacle);
   }
-  // The executor of the present lease dies, and the daemon says so.
-  void Die(std::size_t executor) {
-    executors_[executor]->Die();
-    wire::LeaseLost lost{lease_, cudaErrorDevicesUnavailable, false, "the executor died"};
-    lost.replays = true;
-    channel_->OnLost(lost);
+  // What the link is told, a number of commands for each batch.
+  std::vector<std::uint32_t> Replay(const ExecutorLinkPtr& link) {
+    std::vector<std::uint32_t> batches;
+    replay_->Replay(link, batch_, [&] {
+      batches.push_back(batch_.count());
+      batch_.Clear();
+    });
+    return batches;
   }
-  cudaError_t Launch() { return channel_->Enqueue({kLaunch, {}}); }
-  cudaError_t Synchronize() {
-    CallReply reply;
-    return channel_->Call({kSync, {}}, reply);
-  }
-  cudaError_t Download() {
-    CallReply reply;
-    const auto fields = wire::Encoded(wire::MemcpyDtoH{1, 0, 4, wire::kReplyInline});
-    return channel_->Call({kDownload, fields}, reply);
-  }
-  // Begins a call that the executor receives and does not answer.
-  std::future<cudaError_t> UnansweredCall(std::size_t executor) {
-    executors_[executor]->Await(kAttach);
-    executors_[executor]->Pause();
-    auto call = std::async(std::launch::async, [this] { return Synchronize(); });
-    executors_[executor]->Await(kSync);
-    return call;
-  }
-  template <typename Condition>
-  void Serve(const Condition& done) {
-    while (!done()) {
-      std::vector<CommandChannel::Watched> watched;
-      channel_->Watch(watched);
-      for (const auto& link : watched) channel_->OnReady(link.link, link.events);
-      channel_->OnTimers();
-    }
-  }
-  // The commands with numbers that the executor has got, as "call:number".
-  std::vector<std::string> Numbered(std::size_t executor) const {
-    std::vector<std::string> found;
-    for (const ReceivedCommand& command : executors_[executor]->commands()) {
-      if (command.number != 0)
-        found.push_back(std::to_string(command.call_id) + ":" + std::to_string(command.number));
-    }
-    return found;
-  }
-  static std::string Of(std::uint32_t call, std::uint64_t number) {
-    return std::to_string(call) + ":" + std::to_string(number);
-  }
-  using Strings = std::vector<std::string>;
 
   Log log_;
   SessionHealth health_;
@@ -157,198 +98,152 @@ class ChannelReplayTest : public ::testing::Test {
   CompletionSlots slots_;
   PayloadRing ring_{slots_};
   KeptUploads uploads_{slots_};
-  std::atomic<std::uint32_t> value_{5};
-  std::atomic<std::uint64_t> saved_{0};
-  std::uint64_t lease_ = 6;
-  std::vector<std::unique_ptr<FakeExecutor>> executors_;
-  std::unique_ptr<CommandChannel> channel_;
+  std::vector<std::uint64_t> saved_;
+  ChannelOptions options_;
+  ChannelParts parts_{Http2(), daemon_, health_,
+                      slots_,  ring_,   uploads_,
+                      log_,    [] {},   [this](std::uint64_t saved) { saved_.push_back(saved); }};
+  ExecutorLinks links_;
+  BatchWriter batch_{{std::size_t{64} << 10, 1000, {}}};
+  std::uint64_t number_ = 0;
+  ReplyWaiter waiter_;
+  std::unique_ptr<ChannelReplay> replay_;
 };
 
-TEST_F(ChannelReplayTest, ACallThatWaitsReturnsFromAnotherExecutor) {
-  ASSERT_TRUE(Grant(0));
-  for (int i = 0; i < 2; ++i) ASSERT_EQ(Launch(), cudaSuccess);
-  channel_->Flush();
-  executors_[0]->Await(kLaunch, 2);
-  auto call = UnansweredCall(0);
-  Die(0);
-  EXPECT_FALSE(channel_->IsDrained());
-  EXPECT_EQ(daemon_.All<wire::LeaseRequest>().size(), 1u);
-  ASSERT_TRUE(Grant(1, /*replays=*/true));
-  EXPECT_EQ(call.get(), cudaSuccess);
-  EXPECT_EQ(Numbered(1), (Strings{Of(kLaunch, 1), Of(kLaunch, 2), Of(kSync, 3)}));
-  EXPECT_EQ(Synchronize(), cudaSuccess);
-  EXPECT_EQ(channel_->TakeAsyncError(), cudaSuccess);
-  EXPECT_TRUE(daemon_.All<wire::ReplayFailed>().empty());
+TEST_F(ChannelReplayTest, ARecordAgesUntilACheckpoint) {
+  EXPECT_FALSE(replay_->NextTimer(State::kHeld).has_value()) << "nothing to save";
+  Do({kLaunch});
+  EXPECT_FALSE(replay_->NextTimer(State::kNone).has_value()) << "no executor";
+  const auto due = replay_->NextTimer(State::kHeld);
+  ASSERT_TRUE(due.has_value());
+  EXPECT_GT(*due, std::chrono::steady_clock::now());
+  EXPECT_LE(*due, std::chrono::steady_clock::now() + options_.replay_age);
+  EXPECT_TRUE(replay_->BeginCheckpoint());
+  EXPECT_FALSE(replay_->BeginCheckpoint()) << "one at a time";
+  EXPECT_FALSE(replay_->NextTimer(State::kHeld).has_value());
+  replay_->OnCheckpoint(1);
+  EXPECT_FALSE(replay_->is_checkpoint_due());
+  EXPECT_EQ(saved_, std::vector<std::uint64_t>{1});
+  EXPECT_FALSE(replay_->record().log().has_commands());
 }
 
-TEST_F(ChannelReplayTest, WhatWasBatchedIsNotLost) {
-  ASSERT_TRUE(Grant(0));
-  executors_[0]->Await(kAttach);
-  ASSERT_EQ(Launch(), cudaSuccess);
-  Die(0);
-  EXPECT_TRUE(Numbered(0).empty());
-  ASSERT_TRUE(Grant(1, true));
-  EXPECT_EQ(Synchronize(), cudaSuccess);
-  EXPECT_EQ(Numbered(1), (Strings{Of(kLaunch, 1), Of(kSync, 2)}));
+TEST_F(ChannelReplayTest, ACheckpointThatFailsEndsTheRecord) {
+  Do({kLaunch});
+  ASSERT_TRUE(replay_->BeginCheckpoint());
+  replay_->OnCheckpointFailed("no room");
+  EXPECT_FALSE(replay_->record().is_on());
+  EXPECT_FALSE(replay_->BeginCheckpoint());
+  EXPECT_THAT(replay_->record().obstacle(), HasSubstr("no room"));
 }
 
-TEST_F(ChannelReplayTest, CallsWithoutAnExecutorWaitForTheNext) {
-  ASSERT_TRUE(Grant(0));
-  ASSERT_EQ(Synchronize(), cudaSuccess);
-  Die(0);
-  auto launch = std::async(std::launch::async, [this] { return Launch(); });
-  ASSERT_TRUE(Grant(1, true));
-  EXPECT_EQ(launch.get(), cudaSuccess);
+TEST_F(ChannelReplayTest, ACallThatWaitsGetsItsAnswerFromTheNextExecutor) {
+  Do({kLaunch, kSync});
+  Lose(2);
+  EXPECT_TRUE(replay_->owes_work());
+  EXPECT_EQ(waiter_.link, nullptr);
+  EXPECT_TRUE(replay_->NextTimer(State::kSuspended).has_value());
+  std::string obstacle;
+  ASSERT_TRUE(NeedsReplay(true, 0, obstacle));
+  EXPECT_EQ(obstacle, "");
+  const ExecutorLinkPtr next = Link();
+  EXPECT_EQ(Replay(next), std::vector<std::uint32_t>{2});
+  EXPECT_EQ(waiter_.link, next);
+  EXPECT_TRUE(next->HasWaiter());
+  EXPECT_FALSE(waiter_.done);
+  replay_->NoteComplete();
+  EXPECT_FALSE(replay_->owes_work());
 }
 
-TEST_F(ChannelReplayTest, BeginsAtTheCheckpointWithItsObjects) {
-  constexpr std::uint64_t kStream = 0x1'0000'0000'0001;
-  constexpr std::uint64_t kOther = 0x1'0000'0000'0002;
-  const auto create = [&](std::uint64_t stream) {
-    const auto fields = wire::Encoded(wire::StreamCreate{stream, 0, 0});
-    channel_->Create(stream, {wire::StreamCreate::kCallId, fields});
-  };
-  create(kStream);
-  ASSERT_TRUE(Grant(0));
-  ASSERT_EQ(Launch(), cudaSuccess);
-  ASSERT_EQ(Synchronize(), cudaSuccess);
-  const auto destroy = wire::Encoded(wire::StreamDestroy{kStream});
-  ASSERT_EQ(channel_->Destroy(kStream, {wire::StreamDestroy::kCallId, destroy}), cudaSuccess);
-  create(kOther);
-  ASSERT_EQ(Synchronize(), cudaSuccess);
-  Die(0);
-  ASSERT_TRUE(Grant(1, true, /*saved=*/2));
-  EXPECT_EQ(saved_, 2u);
-  EXPECT_EQ(Synchronize(), cudaSuccess);
-  const auto commands = executors_[1]->Await(kSync, 2);
-  std::vector<std::uint32_t> calls;
-  calls.reserve(commands.size());
-  for (const ReceivedCommand& command : commands) calls.push_back(command.call_id);
-  EXPECT_EQ(calls, (std::vector<std::uint32_t>{kAttach, wire::StreamCreate::kCallId,
-                                               wire::StreamDestroy::kCallId,
-                                               wire::StreamCreate::kCallId, kSync, kSync}));
-  EXPECT_EQ(commands[1].number, 0u) << "as of the checkpoint";
-  EXPECT_EQ(commands[2].number, 3u);
+TEST_F(ChannelReplayTest, WhatWasBatchedIsReplayedToo) {
+  batch_.Append(kLaunch, {}, ++number_);
+  replay_->Suspend({}, batch_);
+  EXPECT_TRUE(batch_.empty());
+  EXPECT_EQ(Replay(Link()), std::vector<std::uint32_t>{1});
 }
 
-TEST_F(ChannelReplayTest, ResultsThatTheProgramHasSeenMustComeAgain) {
-  ASSERT_TRUE(Grant(0));
-  ASSERT_EQ(Download(), cudaSuccess);
-  Die(0);
-  ASSERT_TRUE(Grant(1, true));
-  EXPECT_EQ(Synchronize(), cudaSuccess);
-  EXPECT_TRUE(daemon_.All<wire::ReplayFailed>().empty());
-  value_ = 6;
-  Die(1);
-  ASSERT_TRUE(Grant(2, true));
-  EXPECT_EQ(Synchronize(), cudaErrorDevicesUnavailable);
+TEST_F(ChannelReplayTest, WithoutALossNothingIsReplayed) {
+  Do({kLaunch});
+  std::string obstacle;
+  EXPECT_FALSE(NeedsReplay(false, 1, obstacle));
+  EXPECT_EQ(saved_, std::vector<std::uint64_t>{1}) << "a grant tells of saved memory, too";
+}
+
+TEST_F(ChannelReplayTest, AMemoryThatDoesNotGoWithTheRecordIsAnObstacle) {
+  Do({kLaunch, kLaunch});
+  replay_->Suspend({}, batch_);
+  std::string obstacle;
+  EXPECT_TRUE(NeedsReplay(true, 9, obstacle));
+  EXPECT_THAT(obstacle, HasSubstr("as of command 9"));
+  EXPECT_TRUE(NeedsReplay(false, 0, obstacle));
+  EXPECT_THAT(obstacle, HasSubstr("for complete"));
+}
+
+TEST_F(ChannelReplayTest, WithoutATorpordNoLossIsTold) {
+  Do({kSync});
+  Lose(1);
+  replay_->NoteDaemonGone();
+  EXPECT_TRUE(replay_->daemon_is_gone());
+  EXPECT_FALSE(replay_->NextTimer(State::kSuspended).has_value());
+  replay_->NoteDaemonBack();
+  EXPECT_FALSE(replay_->daemon_is_gone());
+  EXPECT_TRUE(replay_->NextTimer(State::kSuspended).has_value());
+}
+
+TEST_F(ChannelReplayTest, AFailureIsToldToEachTorpord) {
+  Do({kLaunch});
+  replay_->Fail("it differs");
   ASSERT_EQ(daemon_.All<wire::ReplayFailed>().size(), 1u);
-  EXPECT_THAT(daemon_.All<wire::ReplayFailed>()[0].reason,
-              HasSubstr("call 134 (command 1) gave another result"));
+  replay_->NoteDaemonGone();
+  replay_->NoteDaemonBack();
+  ASSERT_EQ(daemon_.All<wire::ReplayFailed>().size(), 2u);
+  EXPECT_EQ(daemon_.All<wire::ReplayFailed>()[1].reason, "it differs");
+}
+
+TEST_F(ChannelReplayTest, AFailureWithoutATorpordIsToldToTheNext) {
+  Do({kLaunch});
+  replay_->NoteDaemonGone();
+  replay_->Fail("it differs");
+  EXPECT_TRUE(daemon_.All<wire::ReplayFailed>().empty());
+  replay_->NoteDaemonBack();
+  EXPECT_EQ(daemon_.All<wire::ReplayFailed>().size(), 1u);
+}
+
+TEST_F(ChannelReplayTest, ADeathOfTorpordIsNoneOfTheReplay) {
+  Do({kLaunch});
+  for (int i = 0; i < 10; ++i) {
+    replay_->Suspend({}, batch_);
+    replay_->NoteDaemonGone();
+    replay_->NoteDaemonBack();
+    std::string obstacle;
+    ASSERT_TRUE(NeedsReplay(true, 0, obstacle));
+    EXPECT_EQ(obstacle, "");
+    Replay(Link());
+  }
+}
+
+TEST_F(ChannelReplayTest, AFailureIsToldOnce) {
+  Do({kSync});
+  Lose(1);
+  EXPECT_TRUE(replay_->Fail("it differs"));
+  EXPECT_FALSE(replay_->Fail("again"));
+  EXPECT_EQ(waiter_.error, cudaErrorDevicesUnavailable);
+  EXPECT_TRUE(waiter_.done);
   EXPECT_EQ(health_.sticky(), cudaErrorDevicesUnavailable);
-}
-
-TEST_F(ChannelReplayTest, AnImageOfAnotherTimeFailsTheSession) {
-  ASSERT_TRUE(Grant(0));
-  auto call = UnansweredCall(0);
-  Die(0);
-  ASSERT_TRUE(Grant(1, true, /*saved=*/9));
-  EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
   ASSERT_EQ(daemon_.All<wire::ReplayFailed>().size(), 1u);
-  EXPECT_THAT(daemon_.All<wire::ReplayFailed>()[0].reason, HasSubstr("as of command 9"));
+  EXPECT_EQ(daemon_.All<wire::ReplayFailed>()[0].reason, "it differs");
 }
 
-TEST_F(ChannelReplayTest, ObstaclesFailTheSessionAtOnce) {
-  ASSERT_TRUE(Grant(0));
-  channel_->NoteLastingObstacle("somebody else writes");
-  auto call = UnansweredCall(0);
-  Die(0);
-  EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
-  ASSERT_EQ(daemon_.All<wire::ReplayFailed>().size(), 1u);
-  EXPECT_EQ(daemon_.All<wire::ReplayFailed>()[0].reason, "somebody else writes");
-}
-
-TEST_F(ChannelReplayTest, DiesAgainAFewTimesOnly) {
-  ASSERT_TRUE(Grant(0));
-  auto call = UnansweredCall(0);
-  for (std::size_t executor = 0; executor < 3; ++executor) {
-    Die(executor);
-    executors_[executor + 1]->Pause();
-    ASSERT_TRUE(Grant(executor + 1, true));
-    executors_[executor + 1]->Await(kSync);
-    EXPECT_EQ(Numbered(executor + 1), Strings{Of(kSync, 1)});
-  }
-  Die(3);
-  ASSERT_TRUE(Grant(4, true));
-  EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
-  EXPECT_THAT(daemon_.All<wire::ReplayFailed>().at(0).reason, HasSubstr("3 times"));
-}
-
-TEST_F(ChannelReplayTest, WorkOfAnEarlierLeaseIsReplayedWithTheNext) {
-  ASSERT_TRUE(Grant(0));
-  ASSERT_EQ(Launch(), cudaSuccess);
-  channel_->OnRevoke({lease_});
-  Serve([this] { return !daemon_.All<wire::LeaseReturned>().empty(); });
-  EXPECT_TRUE(channel_->IsDrained());
-  executors_[0]->Die();
-  ASSERT_TRUE(Grant(1, true));
-  EXPECT_EQ(Synchronize(), cudaSuccess);
-  EXPECT_EQ(Numbered(1), (Strings{Of(kLaunch, 1), Of(kSync, 2)}));
-}
-
-TEST_F(ChannelReplayTest, ASuspendedLeaseIsLostIfTheDaemonSaysSo) {
-  ASSERT_TRUE(Grant(0));
-  auto call = UnansweredCall(0);
-  executors_[0]->Die();
-  channel_->OnLost({lease_, cudaErrorDevicesUnavailable, true, "the image is half written"});
-  EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
-}
-
-class FullRecord : public ChannelReplayTest {
+class NothingIsRecorded : public ChannelReplayTest {
  protected:
-  FullRecord() : ChannelReplayTest(4096) {}
+  NothingIsRecorded() : ChannelReplayTest(0) {}
 };
 
-TEST_F(FullRecord, HasTheMemorySavedAndForgets) {
-  ASSERT_TRUE(Grant(0));
-  const std::vector<std::uint8_t> fields(1900);
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(channel_->Enqueue({kLaunch, fields}), cudaSuccess);
-    channel_->Flush();
-  }
-  EXPECT_EQ(saved_, 0u);
-  ASSERT_EQ(channel_->Enqueue({kLaunch, fields}), cudaSuccess);
-  executors_[0]->Await(kCheckpoint);
-  Serve([this] { return saved_ > 0; });
-  EXPECT_GE(saved_, 3u);
-  Die(0);
-  ASSERT_TRUE(Grant(1, true, saved_));
-  EXPECT_EQ(Synchronize(), cudaSuccess);
-  EXPECT_LE(Numbered(1).size(), 2u);
-}
-
-TEST_F(FullRecord, SavesWhenAsked) {
-  ASSERT_TRUE(Grant(0));
-  ASSERT_EQ(Launch(), cudaSuccess);
-  EXPECT_TRUE(channel_->DefersFrees());
-  auto saving = std::async(std::launch::async, [this] { return channel_->SaveMemory(); });
-  executors_[0]->Await(kCheckpoint);
-  Serve([this] { return saved_ > 0; });
-  EXPECT_EQ(saving.get(), cudaSuccess);
-  EXPECT_FALSE(channel_->DefersFrees());
-}
-
-class NothingRecorded : public ChannelReplayTest {
- protected:
-  NothingRecorded() : ChannelReplayTest(0) {}
-};
-
-TEST_F(NothingRecorded, IsToldToTheDaemon) {
-  ASSERT_TRUE(Grant(0));
-  auto call = UnansweredCall(0);
-  Die(0);
-  EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
-  EXPECT_THAT(daemon_.All<wire::ReplayFailed>().at(0).reason, HasSubstr("TORPOR_REPLAY_BYTES"));
+TEST_F(NothingIsRecorded, AndNothingCanBeReplayed) {
+  Do({kLaunch});
+  EXPECT_FALSE(replay_->BeginCheckpoint());
+  std::string obstacle;
+  EXPECT_TRUE(NeedsReplay(true, 0, obstacle));
+  EXPECT_THAT(obstacle, HasSubstr("TORPOR_REPLAY_BYTES"));
 }
 
 }  // namespace

@@ -188,6 +188,19 @@ TEST_F(ClientLeaseTest, AnUnreachableExecutorGivesTheLeaseBackAndFailsCalls) {
   EXPECT_EQ(lease_.Revoke(7, Now()).returned, 0u);
 }
 
+TEST_F(ClientLeaseTest, ALostSessionAbandonsItsWork) {
+  Grant(7, true);
+  lease_.Suspend(Now());
+  const LeaseActions actions = lease_.Abandon(Now());
+  EXPECT_TRUE(actions.drops_work);
+  EXPECT_TRUE(actions.ends_request);
+  EXPECT_TRUE(actions.wakes);
+  EXPECT_EQ(lease_.state(), ClientLease::State::kNone);
+  lease_.Need();
+  EXPECT_TRUE(lease_.Abandon(Now()).drops_work);
+  EXPECT_EQ(lease_.state(), ClientLease::State::kRequested);
+}
+
 TEST_F(ClientLeaseTest, TheRecentShareCountsHeldTime) {
   EXPECT_EQ(lease_.RecentShare(start_), 0);
   Grant(7, true);

@@ -41,6 +41,7 @@ class SessionTest : public ::testing::Test {
   explicit SessionTest(const FakeDaemon::Script& script) : daemon_(script) {
     settings_.socket = daemon_.socket();
     settings_.log = LogLevel::kOff;
+    settings_.reconnect_timeout = std::chrono::milliseconds(0);
     settings_.lease_idle = kNever;
     settings_.flush_after = std::chrono::microseconds(200);
     first_ = MakeExecutor("first");

@@ -18,12 +18,15 @@ using testing::FakeDaemon;
 class DaemonConnectionTest : public ::testing::Test {
  protected:
   DaemonConnectionTest() : daemon_(Silent()) {
+    connection_ = std::make_unique<DaemonConnection>(Connect(), [] {});
+  }
+  std::unique_ptr<GrpcStream> Connect() {
     Settings settings;
     settings.socket = daemon_.socket();
     const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     Result<Handshake, cudaError_t> handshake = ShakeHands(settings, HelloOf(settings), deadline);
     EXPECT_TRUE(handshake.ok());
-    connection_ = std::make_unique<DaemonConnection>(std::move(handshake->control), [] {});
+    return std::move(handshake->control);
   }
   static FakeDaemon::Script Silent() {
     FakeDaemon::Script script;
@@ -98,6 +101,49 @@ TEST_F(DaemonConnectionTest, TheDaemonsEndClosesTheStream) {
   EXPECT_EQ(Receive(message), DaemonConnection::Step::kNothing);
   std::string why;
   EXPECT_TRUE(connection_->IsClosed(why));
+}
+
+TEST_F(DaemonConnectionTest, RequestsOutliveTheStreamInTheirOrder) {
+  wire::ServerMessage answer;
+  auto call = std::async(std::launch::async, [&] {
+    return connection_->Ask(5, wire::Malloc{5, 64}, answer);
+  });
+  daemon_.Await<wire::Malloc>();
+  connection_->Tell(6, wire::Free{6, 0x2000});
+  daemon_.Await<wire::Free>();
+  daemon_.Restart();
+  connection_->Suspend();
+  connection_->Tell(7, wire::Free{7, 0x3000});
+  connection_->Send(wire::LeaseReturned{3});
+  std::string why;
+  EXPECT_TRUE(connection_->IsClosed(why));
+  connection_->Resume(Connect());
+  EXPECT_FALSE(connection_->IsClosed(why));
+  EXPECT_EQ(daemon_.Await<wire::Malloc>().request_id, 5u);
+  EXPECT_EQ(daemon_.Await<wire::Free>().address, 0x2000u);
+  EXPECT_EQ(daemon_.Await<wire::Free>().address, 0x3000u);
+  wire::ServerMessage message;
+  for (const std::uint64_t request : {6u, 5u, 7u}) {
+    daemon_.Send(wire::MemoryReply{request, 0, "", 0x1000});
+    ASSERT_EQ(Receive(message), DaemonConnection::Step::kMessage);
+    EXPECT_TRUE(connection_->Answer(message));
+  }
+  EXPECT_EQ(call.get(), cudaSuccess);
+  EXPECT_EQ(std::get<wire::MemoryReply>(answer).address, 0x1000u);
+  connection_->Send(wire::LeaseAck{8});
+  daemon_.Await<wire::LeaseAck>();
+  EXPECT_EQ(daemon_.Count<wire::LeaseReturned>(), 0u) << "without an answer, so not sent again";
+}
+
+TEST_F(DaemonConnectionTest, ClosingFailsRequestsThatWaitForTheNextDaemon) {
+  daemon_.Stop();
+  connection_->Suspend();
+  wire::ServerMessage answer;
+  auto call = std::async(std::launch::async, [&] {
+    return connection_->Ask(5, wire::Malloc{5, 64}, answer);
+  });
+  connection_->Close("nobody came");
+  EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
 }
 
 }  // namespace
