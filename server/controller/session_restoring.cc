@@ -86,6 +86,7 @@ absl::Status SessionRestoring::RestoreOne(const LoggedSession& logged, SessionKe
     return stored;
   }
   session->image.Restore(was_saved, opened.replays);
+  session->learning.OnUnseenChanges();
   session->is_announced = true;
   instance.sessions.insert(id);
   journal_.GoOn(*session);

@@ -51,8 +51,9 @@ void SessionResuming::Expire(Duration patience) {
   const std::string why =
       fmt::format("its process did not come back within {:.0f} s", ToSeconds(patience));
   for (const SessionId id : std::exchange(awaited_, {})) {
-    if (asking_.contains(id)) continue;
-    if (const SessionPtr session = sessions_.Find(id)) Close(session, why, OutlivedFate::kExpired);
+    const SessionPtr session = sessions_.Find(id);
+    const bool waits = session && session->state == ClientSession::State::kAway;
+    if (waits && !asking_.contains(id)) Close(session, why, OutlivedFate::kExpired);
   }
 }
 
@@ -116,7 +117,10 @@ void SessionResuming::Refuse(const SessionPtr& newcomer, const std::string& why)
 
 void SessionResuming::AnswerWaiting() {
   if (!executors_.IsAnyReady()) return;
-  for (const SessionId id : std::exchange(asking_, {})) Resume(sessions_.Find(id));
+  for (const SessionId id : std::exchange(asking_, {})) {
+    const SessionPtr session = sessions_.Find(id);
+    if (session && session->state == ClientSession::State::kAway) Resume(session);
+  }
 }
 
 void SessionResuming::Resume(const SessionPtr& session) {
