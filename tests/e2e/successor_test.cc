@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "tests/e2e/await.h"
 #include "tests/e2e/driven/chain_numbers.h"
@@ -26,15 +27,62 @@ gpus:
 constexpr unsigned kLong = 2000;
 constexpr unsigned kStateElements = 16u << 18;  // of a state_server
 
-// The function `chain`, whose answers depend on all requests so far, and `idle`, which keeps a sum.
+// A function whose answers depend on all requests so far, and the model of it.
+class Chain {
+ public:
+  Chain(const EmulatedNode& node, std::string name) : node_(node), name_(std::move(name)) {}
+
+  // A request; returns whether the answer is what the model says.
+  bool Ask(unsigned value, unsigned steps) {
+    for (unsigned step = 0; step < steps; ++step) {
+      hash_ = hash_ * kChainFactor + value + value / 2 + step;
+    }
+    const Reply reply = node_.PostOne("/function/" + name_ + "/chain",
+                                      "{\"value\":[" + std::to_string(value) + "],\"steps\":[" +
+                                          std::to_string(steps) + "]}");
+    EXPECT_EQ(reply.status, 200) << name_ << ": " << reply.body;
+    EXPECT_EQ(reply.body, "{\"sum\":" + std::to_string(hash_) + "}\n") << name_;
+    return !testing::Test::HasFailure();
+  }
+
+ private:
+  const EmulatedNode& node_;
+  const std::string name_;
+  unsigned hash_ = kChainBegin;
+};
+
+// Requests to a chain, one after another, until it goes. Some are long.
+class Load {
+ public:
+  explicit Load(Chain& chain)
+      : thread_([this, &chain] {
+          for (unsigned value = 1; !is_over_; ++value) {
+            if (!chain.Ask(value, value % 3 == 0 ? kLong : 20 * (value % 7))) return;
+            ++answered_;
+          }
+        }) {}
+  ~Load() {
+    is_over_ = true;
+    thread_.join();
+  }
+  unsigned answered() const { return answered_; }
+
+ private:
+  std::atomic<bool> is_over_ = false;
+  std::atomic<unsigned> answered_ = 0;
+  std::thread thread_;
+};
+
+// Functions chain and second, which are chains, and idle, which keeps a sum.
 class Successors : public testing::Test {
  protected:
   explicit Successors(const std::string& settings = "")
-      : node_(kTwoGpus, {"chain", "idle"}, settings) {}
+      : node_(kTwoGpus, {"chain", "second", "idle"}, settings) {}
   void SetUp() override {
     node_.StartUnderInit();
-    if (HasFatalFailure()) return;
-    node_.StartFunction("chain", {std::string(DRIVEN_DIR) + "/chain_server"});
+    for (const char* name : {"chain", "second"}) {
+      if (!HasFatalFailure()) StartChain(name);
+    }
     if (HasFatalFailure()) return;
     node_.StartFunction("idle", {std::string(DRIVEN_DIR) + "/state_server"});
   }
@@ -42,16 +90,8 @@ class Successors : public testing::Test {
     if (HasFailure()) std::fputs(node_.Logs().c_str(), stderr);
   }
 
-  // A request, and what the model of the function answers.
-  void Ask(unsigned value, unsigned steps) {
-    const Reply reply = node_.PostOne("/function/chain/chain",
-                                      "{\"value\":[" + std::to_string(value) + "],\"steps\":[" +
-                                          std::to_string(steps) + "]}");
-    for (unsigned step = 0; step < steps; ++step) {
-      hash_ = hash_ * kChainFactor + value + value / 2 + step;
-    }
-    ASSERT_EQ(reply.status, 200) << reply.body;
-    ASSERT_EQ(reply.body, "{\"sum\":" + std::to_string(hash_) + "}\n");
+  void StartChain(const std::string& name) {
+    node_.StartFunction(name, {std::string(DRIVEN_DIR) + "/chain_server"});
   }
   void Add(unsigned value) {
     sum_ += value;
@@ -61,68 +101,72 @@ class Successors : public testing::Test {
     EXPECT_EQ(reply.body,
               "{\"sum\":" + std::to_string(std::uint64_t{sum_} * kStateElements) + "}\n");
   }
-  // Whether neither function's process has ended.
-  bool AllLive() {
-    return !node_.function("chain").Wait(Duration::zero()) &&
-           !node_.function("idle").Wait(Duration::zero());
+  // No function's process has ended.
+  void ExpectAllLive() {
+    for (const char* name : {"chain", "second", "idle"}) {
+      EXPECT_FALSE(node_.function(name).Wait(Duration::zero())) << name;
+    }
   }
   double Outlived(const std::string& fate) const {
     return ValueOf(node_.Metrics(), "torpor_sessions_outlived_total", {"fate=\"" + fate + "\""});
   }
+  void AwaitResumed(int sessions) const {
+    EXPECT_EQ(Await("all go on", [&] { return Outlived("resumed") == sessions; }),
+              absl::OkStatus());
+  }
 
   EmulatedNode node_;
-  unsigned hash_ = kChainBegin;
+  Chain chain_{node_, "chain"};
+  Chain second_{node_, "second"};
   unsigned sum_ = 0;
 };
 
 TEST_F(Successors, NothingIsLostOverTenKillsUnderLoad) {
   Add(3);
   const pid_t router = node_.RouterProcess();
-  std::atomic<bool> is_over = false;
-  std::atomic<unsigned> answered = 0;
-  std::thread load([&] {
-    for (unsigned value = 1; !is_over && !HasFatalFailure(); ++value) {
-      Ask(value, value % 2 == 0 ? kLong : 20);
-      ++answered;
+  {
+    const Load load(chain_);
+    const Load more(second_);
+    for (int kills = 0; kills < 10 && !HasFailure(); ++kills) {
+      const unsigned enough = load.answered() + 3;
+      const unsigned also = more.answered() + 3;
+      const auto have_answered = [&] {
+        return (load.answered() >= enough && more.answered() >= also) || HasFailure();
+      };
+      EXPECT_EQ(Await("requests are answered", have_answered), absl::OkStatus());
+      node_.RestartTorpord();
     }
-  });
-  for (int kills = 0; kills < 10 && !HasFailure(); ++kills) {
-    node_.RestartTorpord();
-    const unsigned before = answered;
-    const auto goes_on = [&] { return answered > before || HasFailure(); };
-    EXPECT_EQ(Await("requests are answered", goes_on), absl::OkStatus());
+    std::printf("%u requests were answered over ten kills\n", load.answered() + more.answered());
   }
-  is_over = true;
-  load.join();
-  EXPECT_TRUE(AllLive());
+  ExpectAllLive();
   EXPECT_EQ(node_.RouterProcess(), router);
   if (HasFailure()) return;
   Add(4);
-  Ask(1, 1);
-  std::printf("%u requests were answered over ten kills\n", answered.load());
+  chain_.Ask(1, 1);
+  second_.Ask(1, 1);
 }
 
 TEST_F(Successors, FunctionsWithoutRequestsAreReadyAgainByThemselves) {
-  Ask(1, 20);
+  chain_.Ask(1, 20);
   Add(3);
   ASSERT_NO_FATAL_FAILURE(node_.RestartTorpord());
-  EXPECT_EQ(Await("both go on", [&] { return Outlived("resumed") == 2; }), absl::OkStatus());
-  Ask(2, 20);
+  AwaitResumed(3);
+  chain_.Ask(2, 20);
   Add(4);
-  EXPECT_TRUE(AllLive());
+  ExpectAllLive();
 }
 
 TEST_F(Successors, AHandoverLosesNothing) {
-  Ask(1, 20);
+  chain_.Ask(1, 20);
   Add(3);
-  std::thread request([&] { Ask(2, kLong); });
-  node_.RestartTorpord(SIGUSR1);
-  request.join();
-  ASSERT_FALSE(HasFatalFailure());
-  EXPECT_EQ(Await("both go on", [&] { return Outlived("resumed") == 2; }), absl::OkStatus());
-  Ask(3, 20);
+  {
+    const Load load(second_);
+    node_.RestartTorpord(SIGUSR1);
+    AwaitResumed(3);
+  }
+  chain_.Ask(3, 20);
   Add(4);
-  EXPECT_TRUE(AllLive());
+  ExpectAllLive();
 }
 
 class ImpatientSuccessors : public Successors {
@@ -131,19 +175,16 @@ class ImpatientSuccessors : public Successors {
 };
 
 TEST_F(ImpatientSuccessors, AFunctionThatDiesMeanwhileIsForgotten) {
-  Ask(1, 20);
   Add(3);
   // So that torpord does not see the function's end.
   ASSERT_EQ(kill(node_.TorpordProcess(), SIGSTOP), 0);
   node_.StopFunction("chain");
   ASSERT_NO_FATAL_FAILURE(node_.RestartTorpord());
   EXPECT_EQ(Await("one has expired", [&] { return Outlived("expired") == 1; }), absl::OkStatus());
-  EXPECT_EQ(Outlived("resumed"), 1);
+  EXPECT_EQ(Outlived("resumed"), 2);
   Add(4);
-  hash_ = kChainBegin;
-  ASSERT_NO_FATAL_FAILURE(
-      node_.StartFunction("chain", {std::string(DRIVEN_DIR) + "/chain_server"}));
-  Ask(1, 20);
+  ASSERT_NO_FATAL_FAILURE(StartChain("chain"));
+  chain_.Ask(1, 20);
 }
 
 }  // namespace
