@@ -44,7 +44,8 @@ constexpr const char* kFooter =
     "overrides the file.\n\n"
     "Signals:\n"
     "  SIGTERM, SIGINT  refuse new requests, wait for running requests, stop\n"
-    "  SIGUSR1          stop for a restart: the router stays, new requests wait there for the next\n"
+    "  SIGUSR1          stop for a restart: the router stays, new requests wait there for the "
+    "next\n"
     "                   torpord, and sessions go on with it if torpord's service manager keeps\n"
     "                   their memory\n"
     "  SIGHUP           read the configuration file and the tokens again, and apply functions and\n"
@@ -170,7 +171,8 @@ class Daemon {
                             FindCudaLibraries(config_, ProgramDirectory()));
     config_.cuda_library_dir = cuda.folder;
     config_.is_emulated = cuda.is_emulated;
-    TORPOR_ASSIGN_OR_RETURN(node_, Node::Start(config_, metrics_, Node::Programs{}, std::move(kept)));
+    TORPOR_ASSIGN_OR_RETURN(node_,
+                            Node::Start(config_, metrics_, Node::Programs{}, std::move(kept)));
     TORPOR_RETURN_IF_ERROR(StartRouter());
     TORPOR_ASSIGN_OR_RETURN(
         admin_,

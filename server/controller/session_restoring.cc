@@ -49,7 +49,8 @@ void SessionRestoring::Restore(SessionLog& log, SessionKeeper& keeper) {
     log.Append(SessionClosed{id.value});
     keeper.Remove(id);
   }
-  if (restored > 0) spdlog::info("{} sessions of an earlier torpord wait for their clients", restored);
+  if (restored > 0)
+    spdlog::info("{} sessions of an earlier torpord wait for their clients", restored);
 }
 
 absl::Status SessionRestoring::CheckInstance(const SessionOpened& opened) {

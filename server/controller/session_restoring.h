@@ -30,7 +30,8 @@ class SessionRestoring {
         resuming_(resuming),
         telemetry_(telemetry) {}
 
-  // Restores what can be restored; logs and forgets the rest. Before any session, lease or executor.
+  // Restores what can be restored; logs and forgets the rest. Before any session, lease or
+  // executor.
   void Restore(SessionLog& log, SessionKeeper& keeper);
 
  private:

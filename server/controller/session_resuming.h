@@ -18,8 +18,8 @@
 
 namespace torpor::server {
 
-// Brings sessions of an earlier torpord together with their clients again: from a client's Resume to
-// the answers of its open requests. Closes sessions whose clients stay away. On the controller's
+// Brings sessions of an earlier torpord together with their clients again: from a client's Resume
+// to the answers of its open requests. Closes sessions whose clients stay away. On the controller's
 // thread.
 class SessionResuming {
  public:
@@ -82,9 +82,9 @@ class SessionResuming {
   Telemetry& telemetry_;
   TaskLoop& loop_;
   const SessionOpening::Close close_;
-  std::map<SessionId, std::string> lost_;    // why
-  std::set<SessionId> awaited_;              // no client has asked for them yet
-  std::set<SessionId> asking_;               // their clients wait for an executor
+  std::map<SessionId, std::string> lost_;  // why
+  std::set<SessionId> awaited_;            // no client has asked for them yet
+  std::set<SessionId> asking_;             // their clients wait for an executor
   std::map<SessionId, Answers> answers_;
 };
 

@@ -18,8 +18,8 @@ class SessionRecords {
   // Reads what an earlier torpord has left in `run_dir`, and ends executors that it has left.
   // `kept`: what DescriptorStore::TakeKept has returned. Unavailable if the log cannot be read or
   // written, or an executor does not end: it may still write into sessions' files.
-  static absl::StatusOr<std::unique_ptr<SessionRecords>> Open(
-      const std::string& run_dir, std::map<std::string, UniqueFd> kept);
+  static absl::StatusOr<std::unique_ptr<SessionRecords>> Open(const std::string& run_dir,
+                                                              std::map<std::string, UniqueFd> kept);
 
   // Null without a service manager that keeps descriptors.
   SessionLog* log() { return log_.get(); }

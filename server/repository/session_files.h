@@ -21,9 +21,9 @@ namespace torpor::server {
 class SessionFiles {
  public:
   // All kinds of files.
-  static constexpr std::array kKinds = {
-      wire::SharedMemory::kWindow, wire::SharedMemory::kHostArena, wire::SharedMemory::kImage,
-      wire::SharedMemory::kBlockStates};
+  static constexpr std::array kKinds = {wire::SharedMemory::kWindow, wire::SharedMemory::kHostArena,
+                                        wire::SharedMemory::kImage,
+                                        wire::SharedMemory::kBlockStates};
 
   struct Sizes {
     Bytes image = 0;  // a multiple of wire::kImageBlockBytes

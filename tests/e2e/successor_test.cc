@@ -37,9 +37,9 @@ class Chain {
     for (unsigned step = 0; step < steps; ++step) {
       hash_ = hash_ * kChainFactor + value + value / 2 + step;
     }
-    const Reply reply = node_.PostOne("/function/" + name_ + "/chain",
-                                      "{\"value\":[" + std::to_string(value) + "],\"steps\":[" +
-                                          std::to_string(steps) + "]}");
+    const Reply reply = node_.PostOne(
+        "/function/" + name_ + "/chain",
+        "{\"value\":[" + std::to_string(value) + "],\"steps\":[" + std::to_string(steps) + "]}");
     EXPECT_EQ(reply.status, 200) << name_ << ": " << reply.body;
     EXPECT_EQ(reply.body, "{\"sum\":" + std::to_string(hash_) + "}\n") << name_;
     return !testing::Test::HasFailure();

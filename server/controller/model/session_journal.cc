@@ -26,21 +26,21 @@ void SessionJournal::Begin(ClientSession& session, const FunctionInstance& insta
   if (!log_) return;
   const SessionAllocations& memory = session.memory;
   session.journal = this;
-  log_->Append(SessionOpened{.session = session.id.value,
-                             .key = memory.key,
-                             .instance = instance.full_name,
-                             .process_id = session.process_id,
-                             .program = session.program,
-                             .device_base = memory.device_base,
-                             .host_base = memory.host_base,
-                             .chunk_bytes = memory.device->chunk_bytes(),
-                             .is_apart = memory.device->layout() ==
-                                         memory::RangeAllocator::Layout::kApart,
-                             .image_bytes = sizes.image,
-                             .host_arena_bytes = sizes.host_arena,
-                             .window_bytes = sizes.window,
-                             .address_limit = memory.address_limit,
-                             .replays = instance.replays()});
+  log_->Append(
+      SessionOpened{.session = session.id.value,
+                    .key = memory.key,
+                    .instance = instance.full_name,
+                    .process_id = session.process_id,
+                    .program = session.program,
+                    .device_base = memory.device_base,
+                    .host_base = memory.host_base,
+                    .chunk_bytes = memory.device->chunk_bytes(),
+                    .is_apart = memory.device->layout() == memory::RangeAllocator::Layout::kApart,
+                    .image_bytes = sizes.image,
+                    .host_arena_bytes = sizes.host_arena,
+                    .window_bytes = sizes.window,
+                    .address_limit = memory.address_limit,
+                    .replays = instance.replays()});
   NoteSegments(session, MemoryKind::kDevice);
   if (instance.shards.size() > 1) return Exclude(session, "its program has several devices");
   const absl::Status kept = keeper_->Keep(session.id, *memory.files);

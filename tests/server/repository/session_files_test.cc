@@ -128,13 +128,11 @@ TEST(SessionFiles, OtherFilesAreNotAdopted) {
   EXPECT_TRUE(absl::IsInvalidArgument(SessionFiles::Adopt(larger, CopiesOf(*memory)).status()));
   auto incomplete = CopiesOf(*memory);
   incomplete.erase(wire::SharedMemory::kBlockStates);
-  EXPECT_TRUE(
-      absl::IsInvalidArgument(SessionFiles::Adopt(kSizes, std::move(incomplete)).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(SessionFiles::Adopt(kSizes, std::move(incomplete)).status()));
   auto unsealed = CopiesOf(*memory);
   unsealed[wire::SharedMemory::kWindow] = UniqueFd(memfd_create("x", MFD_ALLOW_SEALING));
-  ASSERT_EQ(ftruncate(unsealed[wire::SharedMemory::kWindow].get(),
-                      static_cast<off_t>(kSizes.window)),
-            0);
+  ASSERT_EQ(
+      ftruncate(unsealed[wire::SharedMemory::kWindow].get(), static_cast<off_t>(kSizes.window)), 0);
   EXPECT_TRUE(absl::IsInvalidArgument(SessionFiles::Adopt(kSizes, std::move(unsealed)).status()));
 }
 

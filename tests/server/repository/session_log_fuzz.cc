@@ -33,7 +33,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!torpor::wire::DecodeMessage({data, size}, record)) return 0;
   LoggedSessions one = read;
   one.Apply(record);
-  if (one.begun().version == kSessionLogVersion && FileOf(ReadSessionLog(FileOf(one))) != FileOf(one)) {
+  if (one.begun().version == kSessionLogVersion &&
+      FileOf(ReadSessionLog(FileOf(one))) != FileOf(one)) {
     std::abort();
   }
   return 0;
