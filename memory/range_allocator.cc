@@ -45,11 +45,33 @@ std::optional<Block> RangeAllocator::Allocate(Bytes bytes) {
   if (bytes == 0 || bytes > kMaxBytes) return std::nullopt;
   bytes = RoundUp(bytes, kAlignment);
   const std::optional<Block> block = IsSmall(bytes) ? TakeSmall(bytes) : TakeLarge(bytes);
-  if (!block) return std::nullopt;
-  live_.emplace(block->offset, block->bytes);
-  live_bytes_ += block->bytes;
-  Touch(*block, true);
+  if (block) Add(*block);
   return block;
+}
+
+bool RangeAllocator::AllocateAt(Block piece) {
+  const bool is_piece = piece.bytes > 0 && piece.bytes <= kMaxBytes && piece.offset <= kMaxBytes &&
+                        piece.bytes % kAlignment == 0 && piece.offset % kAlignment == 0;
+  if (!is_piece) return false;
+  const bool is_free =
+      IsSmall(piece.bytes) ? TakeSmallAt(piece) : large_free_.TakeAt(RoomOf(piece));
+  if (is_free) Add(piece);
+  return is_free;
+}
+
+bool RangeAllocator::TakeSmallAt(Block piece) {
+  if (small_free_.TakeAt(piece)) return true;
+  const Block chunk = {RoundDown(piece.offset, chunk_bytes_), chunk_bytes_};
+  const Block slab = {chunk.offset, slab_bytes_};
+  if (piece.end() > slab.end() || !large_free_.TakeAt(chunk)) return false;
+  small_free_.Add(slab);
+  return small_free_.TakeAt(piece);
+}
+
+void RangeAllocator::Add(Block piece) {
+  live_.emplace(piece.offset, piece.bytes);
+  live_bytes_ += piece.bytes;
+  Touch(piece, true);
 }
 
 std::optional<Block> RangeAllocator::Find(Bytes offset) const {

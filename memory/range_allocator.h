@@ -43,6 +43,10 @@ class RangeAllocator {
   // Returns a piece of `bytes` (> 0), rounded up to kAlignment, or nullopt if there is no room.
   std::optional<Block> Allocate(Bytes bytes);
 
+  // Takes exactly `piece`, as Allocate has returned it from an earlier allocator of the same ranges
+  // and chunks. Returns false if a part of the piece is not free.
+  bool AllocateAt(Block piece);
+
   // Frees and returns the piece that begins at `offset`, or nullopt if there is no such piece.
   std::optional<Block> Free(Bytes offset);
 
@@ -54,6 +58,7 @@ class RangeAllocator {
   std::size_t live_count() const { return live_.size(); }
 
   Bytes chunk_bytes() const { return chunk_bytes_; }
+  Layout layout() const { return layout_; }
   // Size of the chunks that live pieces touch.
   Bytes occupied_bytes() const { return occupied_chunks_ * chunk_bytes_; }
 
@@ -73,6 +78,9 @@ class RangeAllocator {
  private:
   std::optional<Block> TakeSmall(Bytes bytes);
   std::optional<Block> TakeLarge(Bytes bytes);
+  bool TakeSmallAt(Block piece);
+  // The piece is live from now on.
+  void Add(Block piece);
   bool IsSmall(Bytes bytes) const { return bytes < small_below_; }
   // The range that a large piece keeps free of other pieces.
   Block RoomOf(Block piece) const;

@@ -291,7 +291,7 @@ struct AllowGrowth {
   GrowthId growth;
 };
 
-// The grown image would fit no GPU of the node, or not the GPU that runs the instance.
+// The grown image would fit none of the node's GPUs so far, or not the GPU that runs the instance.
 struct RefuseGrowth {
   GrowthId growth;
 };

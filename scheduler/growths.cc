@@ -18,6 +18,7 @@ void Growths::Retry() {
 }
 
 bool Growths::IsTooLarge(const Instance& shard, Bytes bytes) const {
+  if (node_.gpus.empty()) return false;  // of images that an earlier daemon has had on GPUs
   const Bytes limit =
       shard.tenancy.is_idle() ? node_.LargestCapacity() : node_.gpus.at(shard.tenancy.gpu).capacity;
   return shard.image.bytes + bytes > limit;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdio>
 #include <exception>
+#include <map>
 #include <optional>
 #include <variant>
 
@@ -18,6 +19,7 @@
 #include "server/config/config_loader.h"
 #include "server/config/settings.h"
 #include "server/daemon/cuda_libraries.h"
+#include "server/daemon/descriptor_store.h"
 #include "server/daemon/live_config.h"
 #include "server/daemon/run_folder.h"
 #include "server/daemon/service_manager.h"
@@ -42,8 +44,10 @@ constexpr const char* kFooter =
     "overrides the file.\n\n"
     "Signals:\n"
     "  SIGTERM, SIGINT  refuse new requests, wait for running requests, stop\n"
-    "  SIGUSR1          stop for a restart: the router stays, and new requests wait there for the\n"
-    "                   next torpord\n"
+    "  SIGUSR1          stop for a restart: the router stays, new requests wait there for the "
+    "next\n"
+    "                   torpord, and sessions go on with it if torpord's service manager keeps\n"
+    "                   their memory\n"
     "  SIGHUP           read the configuration file and the tokens again, and apply functions and\n"
     "                   tenants; nothing if the file is not valid\n\n"
     "Exit status: 0 after an orderly stop, 1 for a failure, 2 for a wrong flag or "
@@ -122,10 +126,13 @@ class Daemon {
  public:
   // `configure`: changes the configuration, as LiveConfig::Change.
   using Configure = decltype(AdminServer::Sources::configure);
-  static absl::StatusOr<std::unique_ptr<Daemon>> Start(Config config, Configure configure) {
+  // `kept`: as Node::Start.
+  static absl::StatusOr<std::unique_ptr<Daemon>> Start(Config config,
+                                                       std::map<std::string, UniqueFd> kept,
+                                                       Configure configure) {
     TORPOR_ASSIGN_OR_RETURN(RunFolder folder, RunFolder::Claim(config));
     std::unique_ptr<Daemon> daemon(new Daemon(std::move(config), std::move(folder)));
-    TORPOR_RETURN_IF_ERROR(daemon->StartParts(std::move(configure)));
+    TORPOR_RETURN_IF_ERROR(daemon->StartParts(std::move(kept), std::move(configure)));
     return daemon;
   }
 
@@ -151,6 +158,7 @@ class Daemon {
     node_->Drain();
     // Before the node answers requests that still wait: after a handover they go on waiting.
     router_.reset();
+    if (kind == StopKind::kHandover) node_->LeaveSessions();
     node_->Stop();
   }
 
@@ -158,12 +166,13 @@ class Daemon {
   Daemon(Config config, RunFolder folder)
       : config_(std::move(config)), folder_(std::move(folder)), metrics_(config_) {}
 
-  absl::Status StartParts(Configure configure) {
+  absl::Status StartParts(std::map<std::string, UniqueFd> kept, Configure configure) {
     TORPOR_ASSIGN_OR_RETURN(const CudaLibraries cuda,
                             FindCudaLibraries(config_, ProgramDirectory()));
     config_.cuda_library_dir = cuda.folder;
     config_.is_emulated = cuda.is_emulated;
-    TORPOR_ASSIGN_OR_RETURN(node_, Node::Start(config_, metrics_));
+    TORPOR_ASSIGN_OR_RETURN(node_,
+                            Node::Start(config_, metrics_, Node::Programs{}, std::move(kept)));
     TORPOR_RETURN_IF_ERROR(StartRouter());
     TORPOR_ASSIGN_OR_RETURN(
         admin_,
@@ -281,6 +290,8 @@ StopKind Serve(Daemon& daemon, LiveConfig& live, const sigset_t& signals) {
 }
 
 int Run(int argc, char** argv) {
+  // Before any other thread starts.
+  std::map<std::string, UniqueFd> kept = DescriptorStore::TakeKept();
   auto parsed = ParseCommandLine(argc, argv);
   if (const int* const exit_status = std::get_if<int>(&parsed)) return *exit_status;
   const CommandLine& line = std::get<CommandLine>(parsed);
@@ -309,7 +320,7 @@ int Run(int argc, char** argv) {
   RaiseDescriptorLimit();
   umask(0007);  // sockets and files are for owner and group
   const absl::StatusOr<std::unique_ptr<Daemon>> daemon =
-      Daemon::Start(config, [&live, &running](const ConfigRequest& request) {
+      Daemon::Start(config, std::move(kept), [&live, &running](const ConfigRequest& request) {
         return running.load() != nullptr ? (*live)->Change(request)
                                          : absl::UnavailableError("torpord is starting; ask again");
       });

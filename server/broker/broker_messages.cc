@@ -19,20 +19,22 @@ TimePoint ToTime(std::int64_t nanoseconds) {
 // The structured bindings name every field, so that a new one does not go without a message.
 
 v1::Demand ToMessage(std::uint64_t request_id, const RequestBroker::Demand& demand) {
-  const auto& [function, id, give_up, arrival] = demand;
+  const auto& [function, id, give_up, arrival, ran_on] = demand;
   v1::Demand message;
   message.set_request_id(request_id);
   message.set_function(function);
   message.set_caller_id(id);
   message.set_give_up_ns(ToNanoseconds(give_up));
   if (arrival) message.set_arrival_ns(ToNanoseconds(*arrival));
+  message.set_ran_on(ran_on);
   return message;
 }
 
 RequestBroker::Demand FromMessage(const v1::Demand& message) {
   RequestBroker::Demand demand{.function = message.function(),
                                .id = message.caller_id(),
-                               .give_up = ToTime(message.give_up_ns())};
+                               .give_up = ToTime(message.give_up_ns()),
+                               .ran_on = message.ran_on()};
   if (message.arrival_ns() > 0) demand.arrival = ToTime(message.arrival_ns());
   return demand;
 }

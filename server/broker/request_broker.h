@@ -43,6 +43,10 @@ class RequestBroker {
     TimePoint give_up;
     // Of a request that has waited elsewhere; unset, or in the future: now.
     std::optional<TimePoint> arrival{};
+    // The instance that runs the request, as an earlier torpord's grant said. Such a request gets
+    // no grant: it waits for the instance's next lease, under which the instance's sessions do
+    // again what was lost. If they cannot, its lease counts as lost.
+    std::string ran_on{};
   };
 
   // Queues a request for any instance. Calls `on_grant` exactly once, also on refusal: NotFound

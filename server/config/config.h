@@ -111,6 +111,8 @@ struct SessionConfig {
   Bytes address_range = 64 * kGiB;  // device addresses that a session may have, or more if needed
   // Sessions without a token belong to the function of this name; empty: they are refused.
   std::string anonymous_function;
+  // How long a torpord that is started again waits for the processes of its predecessor's sessions.
+  Duration resume_patience{std::chrono::seconds(60)};
 
   bool operator==(const SessionConfig&) const = default;
 };

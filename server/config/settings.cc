@@ -27,6 +27,8 @@ const Settings<SessionConfig>& SessionSettings() {
                   "Device addresses that a session may have; more if its memory_limit needs more"),
       MakeSetting("anonymous_function", NameKind{.may_be_empty = true}, &Target::anonymous_function,
                   "Function of sessions without a token; empty: they are refused"),
+      MakeSetting("resume_patience", DurationKind(), &Target::resume_patience,
+                  "How long a new torpord waits for the processes of an earlier one's sessions"),
   };
   return table;
 }

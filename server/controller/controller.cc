@@ -7,7 +7,6 @@
 #include <variant>
 
 #include "base/status_macros.h"
-#include "server/controller/model/cuda_errors.h"
 #include "server/controller/scheduler_setup.h"
 
 namespace torpor::server {
@@ -66,6 +65,9 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
     : config_(options.config),
       loop_(loop),
       telemetry_(telemetry),
+      session_log_(options.session_log),
+      session_keeper_(options.session_keeper),
+      journal_(session_log_, session_keeper_),
       feed_(SetupOf(config_), loop, options.record),
       tables_(options.gpus, loop, killer),
       health_(tables_.instances, tables_.sessions, feed_, loop),
@@ -90,13 +92,21 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
       admin_(tables_.instances, tables_.sessions, tables_.executors, images_.swaps,
              feed_.scheduler(), feed_, loop),
       opening_(OpeningOptionsOf(options), tables_.instances, tables_.sessions, tables_.executors,
-               health_, memory_.limits, storage_, loop,
+               health_, memory_.limits, storage_, journal_, loop,
                [this](const SessionPtr& session, const std::string& why) {
                  closing_.Close(session, why);
                }),
       closing_(tables_.instances, tables_.sessions, tables_.executors, health_, images_.swaps,
                leases_, implicit_, memory_.shared, storage_, feed_, loop),
-      recovery_(RecoveryOptionsOf(config_), tables_.executors, tables_.sessions, opening_, feed_,
+      resuming_(tables_.instances, tables_.sessions, tables_.executors, health_, opening_, leases_,
+                requests_, telemetry, loop,
+                [this](const SessionPtr& session, const std::string& why) {
+                  closing_.Close(session, why);
+                }),
+      restoring_(tables_.instances, tables_.sessions, storage_, memory_.device, leases_, journal_,
+                 resuming_, telemetry),
+      recovery_(RecoveryOptionsOf(config_), tables_.executors, tables_.sessions, opening_,
+                resuming_, journal_, feed_,
                 [this](const SessionPtr& session, const std::string& why) {
                   closing_.Close(session, why);
                 }),
@@ -180,9 +190,16 @@ void Controller::Apply(const scheduler::WakeUp& action) {
 
 // --- Messages of sessions ------------------------------------------------------------------------
 
+void Controller::RestoreSessions() {
+  if (!session_log_) return;
+  restoring_.Restore(*session_log_, *session_keeper_);
+  resuming_.BeginPatience(config_.session.resume_patience);
+}
+
 void Controller::OnSessionMessage(const std::shared_ptr<SessionLink>& link,
                                   const wire::ClientMessage& message) {
   using State = ClientSession::State;
+  if (has_left_sessions_) return;
   const SessionPtr session = tables_.sessions.OfLink(link);
   if (session->state == State::kClosing) return;
   const bool is_first = session->state == State::kNew;
@@ -194,15 +211,17 @@ void Controller::OnSessionMessage(const std::shared_ptr<SessionLink>& link,
     return closing_.Close(session, "a session says Hello once, and first");
   }
   const bool is_early =
-      session->state == State::kOpening ||
+      session->state == State::kOpening || session->state == State::kAway ||
       (session->state == State::kOffered && !std::holds_alternative<wire::HelloAck>(message));
   if (is_early) return closing_.Close(session, "the session spoke before it was open");
+  if (resuming_.AnswerAgain(session, message)) return;
   std::visit([&](const auto& m) { Handle(session, m); }, message);
 }
 
 void Controller::OnSessionClosed(const std::shared_ptr<SessionLink>& link) {
   const SessionPtr session = tables_.sessions.TakeOfLink(link.get());
-  if (session) closing_.Close(session, "its process has gone");
+  if (!session || has_left_sessions_ || resuming_.OnClosed(session)) return;
+  closing_.Close(session, "its process has gone");
 }
 
 void Controller::Handle(const SessionPtr& session, const wire::Hello& hello) {
@@ -214,12 +233,8 @@ void Controller::Handle(const SessionPtr& session, const wire::DeviceHello& hell
 void Controller::Handle(const SessionPtr& session, const wire::Inquiry& inquiry) {
   opening_.Greet(session, inquiry);
 }
-// No session outlives its torpord yet.
 void Controller::Handle(const SessionPtr& session, const wire::Resume& resume) {
-  const std::string why =
-      "torpord knows no session " + std::to_string(resume.session_id) + " of an earlier torpord";
-  session->link->Send(wire::ResumeReply{kCudaErrorDevicesUnavailable, why});
-  closing_.Close(session, why);
+  resuming_.Greet(session, resume);
 }
 void Controller::Handle(const SessionPtr& session, const wire::HelloAck& ack) {
   opening_.Acknowledge(session, ack);
@@ -402,8 +417,23 @@ void Controller::Shutdown() {
     message.mutable_shutdown();
     executor.link()->Send(message);
   }
+  if (has_left_sessions_) return;
   const auto sessions = tables_.sessions.all();
-  for (const auto& [id, session] : sessions) session->link->Close("torpord is shutting down");
+  for (const auto& [id, session] : sessions) {
+    TellEnd(*session, "torpord is shutting down");
+    session->link->Close("torpord is shutting down");
+    journal_.Close(*session);
+  }
+}
+
+void Controller::LeaveSessions() {
+  if (std::exchange(has_left_sessions_, session_log_ != nullptr)) return;
+  if (!has_left_sessions_) return;
+  // No answer reaches a client from here on, and nothing that happens is recorded.
+  for (const auto& [id, session] : tables_.sessions.all()) {
+    session->link->Close("torpord is being started anew");
+  }
+  journal_.Stop();
 }
 
 }  // namespace torpor::server

@@ -24,6 +24,8 @@
 #include "server/controller/services.h"
 #include "server/controller/session_closing.h"
 #include "server/controller/session_opening.h"
+#include "server/controller/session_restoring.h"
+#include "server/controller/session_resuming.h"
 #include "server/controller/session_storage.h"
 
 namespace torpor::server {
@@ -40,11 +42,17 @@ class Controller {
     std::string descriptor_socket;
     SchedulerFeed::Record record;                      // may be null
     Duration hello_timeout{std::chrono::seconds(30)};  // a session waits for the first executor
+    // By which sessions outlive this torpord. Both null: they end with it.
+    SessionLog* session_log = nullptr;
+    SessionKeeper* session_keeper = nullptr;
   };
 
   // All must outlive the controller.
   Controller(const Options& options, TaskLoop& loop, Repository& repository, ExecutorKiller& killer,
              Telemetry& telemetry);
+
+  // Goes on with the sessions of an earlier torpord. Before anything else.
+  void RestoreSessions();
 
   // --- From the sessions' streams ---
   void OnSessionMessage(const std::shared_ptr<SessionLink>& link,
@@ -85,6 +93,9 @@ class Controller {
   void Drain(TaskLoop::Task when_idle);
   // Answers waiting requests, ends all sessions, tells the executors to finish. Idempotent.
   void Shutdown();
+  // Before Shutdown, for a restart: cuts the sessions' streams, and leaves the sessions as they are
+  // to the next torpord, if they are recorded.
+  void LeaveSessions();
 
  private:
   void Apply(const scheduler::SwapIn& action) { images_.shards.Apply(action); }
@@ -127,6 +138,9 @@ class Controller {
   const Config config_;
   TaskLoop& loop_;
   Telemetry& telemetry_;
+  SessionLog* const session_log_;
+  SessionKeeper* const session_keeper_;
+  SessionJournal journal_;
   SchedulerFeed feed_;
   NodeTables tables_;
   InstanceHealth health_;
@@ -142,11 +156,14 @@ class Controller {
   AdminRequests admin_;
   SessionOpening opening_;
   SessionClosing closing_;
+  SessionResuming resuming_;
+  SessionRestoring restoring_;
   ExecutorRecovery recovery_;
   ExecutorLosses losses_;
   FunctionChanges functions_;
   NodeSnapshots snapshots_;
   enum class Phase { kIdle, kWatching, kShutDown } phase_ = Phase::kIdle;
+  bool has_left_sessions_ = false;
 };
 
 }  // namespace torpor::server

@@ -22,6 +22,7 @@ void ExecutorRecovery::Register(const std::shared_ptr<ExecutorChannel>& link,
                   what.pool_bytes(), what.chunk_bytes(), options_.chunk_bytes);
     return link->Close("unusable memory pool");
   }
+  journal_.NoteExecutor(what.pid());
   executors_.Attach(*executor, link, what);
   spdlog::info("GPU {}: executor {} registered, {} with {} MiB for images", what.gpu(), what.pid(),
                what.device().name(), what.pool_bytes() / kMiB);
@@ -65,6 +66,7 @@ void ExecutorRecovery::OnRecovered(GpuExecutor& executor) {
   events_.Feed(scheduler::ExecutorUp{
       executor.gpu(), capacity, ImageSourcesOf(executor),
       options_.is_emulated ? EmulatedPcieSwitchOf(pci_bus_id) : PcieSwitchOf(pci_bus_id)});
+  resuming_.AnswerWaiting();
   opening_.OpenWaiting();
 }
 

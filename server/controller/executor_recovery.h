@@ -7,8 +7,10 @@
 
 #include "server/controller/model/event_sink.h"
 #include "server/controller/model/executor_table.h"
+#include "server/controller/model/session_journal.h"
 #include "server/controller/model/session_table.h"
 #include "server/controller/session_opening.h"
+#include "server/controller/session_resuming.h"
 
 namespace torpor::server {
 
@@ -24,11 +26,14 @@ class ExecutorRecovery {
 
   // The arguments must outlive the object.
   ExecutorRecovery(const Options& options, ExecutorTable& executors, const SessionTable& sessions,
-                   SessionOpening& opening, EventSink& events, SessionOpening::Close close)
+                   SessionOpening& opening, SessionResuming& resuming, SessionJournal& journal,
+                   EventSink& events, SessionOpening::Close close)
       : options_(options),
         executors_(executors),
         sessions_(sessions),
         opening_(opening),
+        resuming_(resuming),
+        journal_(journal),
         events_(events),
         close_(std::move(close)) {}
 
@@ -46,6 +51,8 @@ class ExecutorRecovery {
   ExecutorTable& executors_;
   const SessionTable& sessions_;
   SessionOpening& opening_;
+  SessionResuming& resuming_;
+  SessionJournal& journal_;
   EventSink& events_;
   const SessionOpening::Close close_;
 };

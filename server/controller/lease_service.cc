@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "server/controller/model/cuda_errors.h"
+#include "server/controller/model/session_journal.h"
 
 namespace torpor::server {
 namespace {
@@ -46,6 +47,11 @@ void LeaseService::Request(const SessionPtr& session) {
   // The last lease may still be on its way back, or a grant on its way to the client.
   session->lease.is_wanted = static_cast<bool>(session->lease.id);
   if (!session->lease.id) RequestImplicitly(session);
+}
+
+void LeaseService::Rejoin(const SessionPtr& session) {
+  const std::optional<InstanceLease>& lease = instances_.Of(*session).lease;
+  if (lease && lease->is_explicit && !lease->is_revoked && !session->lease.id) Request(session);
 }
 
 void LeaseService::RequestImplicitly(const SessionPtr& session) {
@@ -184,6 +190,7 @@ void LeaseService::Offer(const SessionPtr& session, InstanceLease& lease) {
   session->lease.is_wanted = false;
   const bool replays = session->image.is_replay_due();
   session->image.NoteLease(lease.id, lease.is_explicit);
+  if (session->journal) session->journal->NoteUnsaved(*session);
   for (const SessionPtr& owner : sessions_.OwnersOpenedBy(*session)) {
     owner->image.NoteLease(lease.id, lease.is_explicit);
   }

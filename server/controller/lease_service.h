@@ -37,6 +37,9 @@ class LeaseService {
 
   // --- Messages of sessions ---
   void Request(const SessionPtr& session);
+  // The session's client is connected again: the session takes part in an explicit lease that its
+  // instance has meanwhile.
+  void Rejoin(const SessionPtr& session);
   void Acknowledge(const SessionPtr& session, const wire::LeaseAck& ack);
   void Return(const SessionPtr& session, const wire::LeaseReturned& returned);
 
@@ -77,6 +80,8 @@ class LeaseService {
   // The session cannot do its lost work again: fails the session, and ends its part in a lease.
   void OnReplayFailed(const SessionPtr& session, const std::string& why);
 
+  // Leases get ids from `first` on. Before the first lease.
+  void BeginIdsAt(LeaseId first) { next_lease_ = first.value; }
   // Returns the session's present lease if `lease` is its id, else null.
   InstanceLease* LeaseOf(const ClientSession& session, LeaseId lease) const;
 

@@ -42,6 +42,10 @@ void Requests::Acquire(RequestId request, const RequestBroker::Demand& demand,
   if (!function) {
     return on_grant(absl::NotFoundError(absl::StrCat("no function ", demand.function)));
   }
+  FunctionInstance* const ran_on = demand.ran_on.empty() ? nullptr : Find(*function, demand.ran_on);
+  if (!ran_on && !demand.ran_on.empty()) {
+    return on_grant(absl::NotFoundError(absl::StrCat("no instance ", demand.ran_on)));
+  }
   ++function->requests;
   if (is_draining_) {
     ++function->errors;
@@ -58,8 +62,30 @@ void Requests::Acquire(RequestId request, const RequestBroker::Demand& demand,
   // Not the arrival, which tells of a request that was granted once: limits hold for all others.
   if (demand.arrival) arrived.deadline = queued.arrival + function->config.deadline;
   traces_.Begin(request, demand, queued.arrival, *function);
+  if (ran_on) return GoOn(request, queued, *ran_on);
   FailInTime(request, queued);
   events_.Feed(arrived);
+}
+
+FunctionInstance* Requests::Find(const RegisteredFunction& function, const std::string& name) {
+  for (const InstanceId id : function.instances) {
+    if (instances_.At(id).name == name) return &instances_.At(id);
+  }
+  return nullptr;
+}
+
+void Requests::GoOn(RequestId id, Request& request, const FunctionInstance& instance) {
+  request.instance = instance.id;
+  request.was_granted = true;
+  const std::vector<SessionPtr> sessions = sessions_.Of(instance);
+  const bool is_done_again =
+      instance.replays() && std::any_of(sessions.begin(), sessions.end(), [](const auto& session) {
+        return session->state == ClientSession::State::kAway || session->is_able();
+      });
+  if (is_done_again) return Requeue(id);
+  // The function may answer without a GPU.
+  request.is_orphan = true;
+  request.state = Request::State::kRunning;
 }
 
 void Requests::FailInTime(RequestId id, const Request& request) {
@@ -90,6 +116,11 @@ void Requests::Release(RequestId request, scheduler::Ending ending) {
 void Requests::ConfirmLease(RequestId request, const std::function<void()>& done) {
   const auto found = requests_.find(request);
   if (found == requests_.end() || !found->second.instance) return done();
+  if (found->second.is_orphan) {
+    TellLost(found->second,
+             absl::UnavailableError("torpord was started anew while the request ran"));
+    return done();
+  }
   const std::optional<InstanceLease>& lease = instances_.At(found->second.instance).lease;
   if (!lease || lease->requests.count(request) == 0) return done();
   // Either the executors answer, or their death is noticed first; a hanging executor is not waited
@@ -114,6 +145,7 @@ void Requests::AskAgain(RequestId request) {
   health_.OnRefused(instances_.At(asking.instance));
   LeaveLease(request, asking);
   asking.was_granted = false;
+  asking.is_orphan = false;
   if (asking.give_up != TimePoint::max()) asking.give_up = loop_.Now() + asking.patience;
   traces_.Restart(request);
   Requeue(request);

@@ -85,10 +85,15 @@ class Requests {
     RequestBroker::OnLost on_lost;
     bool is_lost = false;      // on_lost was called for this grant
     bool was_granted = false;  // the caller has a grant, although the request may wait again
+    bool is_orphan = false;    // runs under an earlier torpord's lease, and nothing is done again
     LeaseId lost_lease;        // the lease that the executor's death ended
     std::vector<SessionId> lost_sessions;
   };
 
+  // Returns null if the function has no such instance.
+  FunctionInstance* Find(const RegisteredFunction& function, const std::string& name);
+  // Goes on with a request that runs on the instance under a lease of an earlier torpord.
+  void GoOn(RequestId id, Request& request, const FunctionInstance& instance);
   // Fails the request if it is queued without a grant when its time is over.
   void FailInTime(RequestId id, const Request& request);
   // Calls on_lost of a request with a grant, once a grant.

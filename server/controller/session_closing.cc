@@ -6,16 +6,28 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/controller/model/cuda_errors.h"
 #include "server/controller/model/join.h"
+#include "server/controller/model/session_journal.h"
 #include "server/controller/session_opening.h"
 
 namespace torpor::server {
+
+void TellEnd(const ClientSession& session, const std::string& reason) {
+  if (session.state != ClientSession::State::kOpen || session.is_lost) return;
+  session.link->Send(wire::LeaseLost{.lease_id = session.lease.id.value,
+                                     .error = kCudaErrorDevicesUnavailable,
+                                     .sticky = true,
+                                     .message = reason});
+}
 
 void SessionClosing::Close(const SessionPtr& session, const std::string& reason) {
   using State = ClientSession::State;
   if (session->state == State::kClosing) return;
   const bool takes_siblings_along = session->state == State::kOpen || session->has_arena();
+  TellEnd(*session, reason);
   session->state = State::kClosing;
+  if (session->journal) session->journal->Close(*session);
   // A program that watches its memory sends inquiries again and again.
   const auto level = session->is_inquiry ? spdlog::level::debug : spdlog::level::info;
   spdlog::log(level, "{} closed: {}", Describe(*session), reason);

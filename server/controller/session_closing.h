@@ -61,4 +61,8 @@ class SessionClosing {
   TaskLoop& loop_;
 };
 
+// Tells an open session's client that the session ends for good: else the client would look for
+// another torpord.
+void TellEnd(const ClientSession& session, const std::string& reason);
+
 }  // namespace torpor::server

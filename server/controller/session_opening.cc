@@ -21,7 +21,8 @@ std::string Describe(const ClientSession& session) {
 SessionOpening::SessionOpening(Options options, InstanceTable& instances,
                                const SessionTable& sessions, ExecutorTable& executors,
                                InstanceHealth& health, const MemoryLimits& limits,
-                               SessionStorage& storage, TaskLoop& loop, Close close)
+                               SessionStorage& storage, SessionJournal& journal, TaskLoop& loop,
+                               Close close)
     : options_(std::move(options)),
       instances_(instances),
       sessions_(sessions),
@@ -29,6 +30,7 @@ SessionOpening::SessionOpening(Options options, InstanceTable& instances,
       health_(health),
       limits_(limits),
       storage_(storage),
+      journal_(journal),
       loop_(loop),
       close_(std::move(close)) {}
 
@@ -207,8 +209,9 @@ void SessionOpening::Offer(const SessionPtr& session) {
   reply.devices = DescribeDevices(instance);
   reply.is_emulated = options_.is_emulated;
   reply.has_peer_access = executors_.HasPeerAccess();
-  reply.replays = instance.config().survives() && instance.shards.size() == 1;
+  reply.replays = instance.replays();
   session->state = ClientSession::State::kOffered;
+  journal_.Begin(*session, instance, storage_.SizesOf(*session));
   session->link->Send(reply);
 }
 

@@ -10,6 +10,7 @@
 #include "server/controller/memory/memory_limits.h"
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/instance_table.h"
+#include "server/controller/model/session_journal.h"
 #include "server/controller/model/session_table.h"
 #include "server/controller/model/task_loop.h"
 #include "server/controller/session_storage.h"
@@ -32,7 +33,7 @@ class SessionOpening {
   // The arguments must outlive the object.
   SessionOpening(Options options, InstanceTable& instances, const SessionTable& sessions,
                  ExecutorTable& executors, InstanceHealth& health, const MemoryLimits& limits,
-                 SessionStorage& storage, TaskLoop& loop, Close close);
+                 SessionStorage& storage, SessionJournal& journal, TaskLoop& loop, Close close);
 
   // --- First messages of sessions ---
   void Greet(const SessionPtr& session, const wire::Hello& hello);
@@ -46,6 +47,8 @@ class SessionOpening {
   // Refuses sessions from now on.
   void Stop() { is_stopped_ = true; }
 
+  // Returns null if no instance has the token.
+  FunctionInstance* InstanceForToken(const std::string& token);
   // How executors are told of the session.
   v1::DaemonMessage OpenMessage(const ClientSession& session) const;
 
@@ -53,7 +56,6 @@ class SessionOpening {
   // `secondary`: null for a process's first session.
   void Greet(const SessionPtr& session, const wire::Hello& hello,
              const wire::DeviceHello* secondary);
-  FunctionInstance* InstanceForToken(const std::string& token);
   // Makes `session` a secondary session of the process named by `hello`.
   absl::Status JoinProcess(ClientSession& session, const wire::DeviceHello& hello) const;
   void Refuse(const SessionPtr& session, std::int32_t error, const std::string& message);
@@ -72,6 +74,7 @@ class SessionOpening {
   InstanceHealth& health_;
   const MemoryLimits& limits_;
   SessionStorage& storage_;
+  SessionJournal& journal_;
   TaskLoop& loop_;
   const Close close_;
   bool is_stopped_ = false;

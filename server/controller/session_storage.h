@@ -1,10 +1,13 @@
 #pragma once
 
+#include <memory>
+
 #include "absl/status/status.h"
 #include "base/units.h"
 #include "server/controller/memory/session_segments.h"
 #include "server/controller/model/client_session.h"
 #include "server/controller/model/task_loop.h"
+#include "server/repository/logged_sessions.h"
 #include "server/repository/repository.h"
 
 namespace torpor::server {
@@ -20,10 +23,14 @@ class SessionStorage {
   // `memory_limit`: bytes of device memory that the client may allocate. ResourceExhausted if no
   // addresses are left.
   absl::Status Create(ClientSession& session, Bytes memory_limit);
+  // Gives a session of an earlier torpord what it had. Says in the error why that cannot be.
+  absl::Status Restore(ClientSession& session, const LoggedSession& logged,
+                       std::shared_ptr<SessionFiles> files);
   // No executor and no client uses the session's memory any more. The files are freed in the
   // background.
   void Remove(ClientSession& session);
 
+  SessionFiles::Sizes SizesOf(const ClientSession& session) const;
   // Returns the node's addresses, within which all sessions' memory lies.
   const NodeAddresses& addresses() const { return segments_.addresses(); }
 

@@ -51,6 +51,8 @@ void Metrics::OnLeaseEnded(const std::string& function, GpuIndex, Duration held,
 
 void Metrics::OnExecutorLost(GpuIndex gpu) { series_->node.CountLostExecutor(gpu); }
 
+void Metrics::OnSessionOutlived(OutlivedFate fate) { series_->node.CountOutlivedSession(fate); }
+
 void Metrics::SetFunctions(const std::map<std::string, FunctionConfig>& functions) {
   series_->functions.SetFunctions(functions);
 }

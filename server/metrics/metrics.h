@@ -23,6 +23,7 @@ class Metrics final : public Telemetry {
   void OnLeaseEnded(const std::string& function, GpuIndex gpu, Duration held,
                     bool is_explicit) override;
   void OnExecutorLost(GpuIndex gpu) override;
+  void OnSessionOutlived(OutlivedFate fate) override;
 
   // Makes these the configured functions.
   void SetFunctions(const std::map<std::string, FunctionConfig>& functions);

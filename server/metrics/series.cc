@@ -20,6 +20,7 @@ constexpr std::array<const char*, 2> kPaths = {"pcie", "nvlink"};
 constexpr std::array<const char*, 3> kOrigins = {"uploaded", "changed", "scratch"};
 constexpr std::array<const char*, 4> kReasons = {"memory_full", "move", "requested", "keep_alive"};
 constexpr std::array<const char*, 4> kWriteBackReasons = {"eviction", "move", "checkpoint", "idle"};
+constexpr std::array<const char*, 4> kFates = {"resumed", "expired", "refused", "dropped"};
 
 template <typename Enum, std::size_t N>
 const char* NameOf(const std::array<const char*, N>& names, Enum value) {
@@ -45,6 +46,8 @@ NodeSeries::NodeSeries(Registry& registry)
       write_back_bytes_(AddCounter(registry, "torpor_write_back_bytes_total",
                                    "Changed bytes copied from a GPU to the image.")),
       executors_lost_(AddCounter(registry, "torpor_executors_lost_total", "Executors that died.")),
+      sessions_outlived_(AddCounter(registry, "torpor_sessions_outlived_total",
+                                    "Sessions that have outlived a torpord, by what came then.")),
       queued_(
           AddGauge(registry, "torpor_queued_requests", "Requests that wait for a GPU.").Add({})),
       sessions_(
@@ -66,6 +69,7 @@ NodeSeries::NodeSeries(Registry& registry)
                       "Share of the required requests whose functions go first.")) {
   for (const char* reason : kReasons) evictions_.Add({{"reason", reason}});
   for (const char* reason : kWriteBackReasons) write_back_bytes_.Add({{"reason", reason}});
+  for (const char* fate : kFates) sessions_outlived_.Add({{"fate", fate}});
 }
 
 void NodeSeries::CountEviction(EvictionReason reason) {
@@ -79,6 +83,10 @@ void NodeSeries::CountWriteBack(WriteBackReason reason, Bytes bytes) {
 
 void NodeSeries::CountLostExecutor(GpuIndex gpu) {
   executors_lost_.Add({{"gpu", std::to_string(gpu.value)}}).Increment();
+}
+
+void NodeSeries::CountOutlivedSession(OutlivedFate fate) {
+  sessions_outlived_.Add({{"fate", NameOf(kFates, fate)}}).Increment();
 }
 
 void NodeSeries::Render(const NodeSnapshot& node) {

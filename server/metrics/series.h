@@ -31,12 +31,14 @@ class NodeSeries {
   void CountEviction(EvictionReason reason);
   void CountWriteBack(WriteBackReason reason, Bytes bytes);
   void CountLostExecutor(GpuIndex gpu);
+  void CountOutlivedSession(OutlivedFate fate);
   void Render(const NodeSnapshot& node);
 
  private:
   prometheus::Family<prometheus::Counter>& evictions_;
   prometheus::Family<prometheus::Counter>& write_back_bytes_;
   prometheus::Family<prometheus::Counter>& executors_lost_;
+  prometheus::Family<prometheus::Counter>& sessions_outlived_;
   prometheus::Gauge& queued_;
   prometheus::Gauge& sessions_;
   prometheus::Gauge& host_image_bytes_;

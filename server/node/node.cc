@@ -25,6 +25,7 @@
 #include "server/node/address_search.h"
 #include "server/node/event_log_writer.h"
 #include "server/node/found_gpus.h"
+#include "server/node/session_records.h"
 #include "server/node/thread_loop.h"
 #include "server/node/tokens.h"
 #include "server/settings/executor_settings.h"
@@ -135,9 +136,14 @@ class LiveNode final : public Node,
 
   ~LiveNode() override { Stop(); }
 
-  absl::Status StartParts(Telemetry& telemetry, const std::string& executor_program) {
+  absl::Status StartParts(Telemetry& telemetry, const std::string& executor_program,
+                          std::map<std::string, UniqueFd> kept) {
     Controller::Options options;
     TORPOR_ASSIGN_OR_RETURN(options.tokens, ReadTokens(config_));
+    TORPOR_ASSIGN_OR_RETURN(session_records_,
+                            SessionRecords::Open(config_.run_dir, std::move(kept)));
+    options.session_log = session_records_->log();
+    options.session_keeper = session_records_->keeper();
     unlink(EmulatorNodePath(config_).c_str());  // stale state of a dead daemon
     TORPOR_ASSIGN_OR_RETURN(FoundGpus found, FindGpus(config_, executor_program));
     options.gpus = std::move(found.gpus);
@@ -168,6 +174,10 @@ class LiveNode final : public Node,
     }
     const std::string descriptor_socket = options.descriptor_socket;
     controller_ = std::make_unique<Controller>(options, loop_, repository_, *this, telemetry);
+    OnLoop([this] {
+      controller_->RestoreSessions();
+      session_records_->Settle();
+    });
     TORPOR_ASSIGN_OR_RETURN(
         descriptor_server_,
         DescriptorServer::Start(descriptor_socket, config_.socket_mode, repository_,
@@ -234,6 +244,9 @@ class LiveNode final : public Node,
     }
   }
 
+  void LeaveSessions() override {
+    OnLoop([this] { controller_->LeaveSessions(); });
+  }
   void Stop() override;
 
   RequestId Acquire(const Demand& demand, OnGrant on_grant, OnLost on_lost) override {
@@ -322,6 +335,7 @@ class LiveNode final : public Node,
   std::size_t gpu_count_ = 0;
   Repository repository_;
   std::unique_ptr<EventLogWriter> event_log_;
+  std::unique_ptr<SessionRecords> session_records_;
   // Declared before the loop, whose last tasks still use the controller.
   std::unique_ptr<Controller> controller_;
   ThreadLoop loop_;
@@ -363,11 +377,12 @@ void LiveNode::Stop() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Node>> Node::Start(const Config& config, Telemetry& telemetry,
-                                                  const Programs& programs) {
+                                                  const Programs& programs,
+                                                  std::map<std::string, UniqueFd> kept) {
   const std::string executor =
       programs.executor.empty() ? ProgramDirectory() + "/torpor-executor" : programs.executor;
   auto node = std::make_unique<LiveNode>(config);
-  TORPOR_RETURN_IF_ERROR(node->StartParts(telemetry, executor));
+  TORPOR_RETURN_IF_ERROR(node->StartParts(telemetry, executor, std::move(kept)));
   return node;
 }
 

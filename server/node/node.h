@@ -1,11 +1,13 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/unique_fd.h"
 #include "server/broker/request_broker.h"
 #include "server/config/config.h"
 #include "server/controller/admin_request.h"
@@ -27,8 +29,11 @@ class Node {
   // Ready() tells when the first executor serves. An empty `config.cuda_library_dir` means the
   // dynamic linker's libraries. `telemetry` must outlive the node. Fails if a token cannot be read,
   // a socket cannot be bound, the executor's program is missing or no device exists.
+  // `kept`: descriptors that an earlier torpord had its service manager keep; the node goes on with
+  // the sessions whose memory they are.
   static absl::StatusOr<std::unique_ptr<Node>> Start(const Config& config, Telemetry& telemetry,
-                                                     const Programs& programs);
+                                                     const Programs& programs,
+                                                     std::map<std::string, UniqueFd> kept = {});
   static absl::StatusOr<std::unique_ptr<Node>> Start(const Config& config, Telemetry& telemetry);
 
   virtual ~Node() = default;  // Stop()
@@ -57,6 +62,10 @@ class Node {
   // New requests are refused (Unavailable) from now on. Returns when no request is queued or
   // running, or after the configured drain_timeout.
   virtual void Drain() = 0;
+
+  // Before Stop, for a restart: leaves the sessions to the next torpord, if a service manager keeps
+  // their memory.
+  virtual void LeaveSessions() = 0;
 
   // Ends sessions and executors; kills executors that do not end by themselves. Answers waiting
   // requests with Unavailable. Idempotent.

@@ -26,6 +26,12 @@ absl::StatusOr<std::shared_ptr<SessionFiles>> Repository::Create(SessionId sessi
   return memory;
 }
 
+void Repository::Adopt(SessionId session, const SessionKey& key,
+                       std::shared_ptr<SessionFiles> files) {
+  MutexLock lock(&mutex_);
+  entries_[session] = {key, std::move(files)};
+}
+
 void Repository::Remove(SessionId session) {
   MutexLock lock(&mutex_);
   entries_.erase(session);

@@ -28,6 +28,9 @@ class Repository {
   absl::StatusOr<std::shared_ptr<SessionFiles>> Create(SessionId session, const SessionKey& key,
                                                        const SessionFiles::Sizes& sizes);
 
+  // Stores files that an earlier torpord has created for the session.
+  void Adopt(SessionId session, const SessionKey& key, std::shared_ptr<SessionFiles> files);
+
   // Forgets the session. The files live on until the last shared_ptr to them is gone.
   void Remove(SessionId session);
 

@@ -21,9 +21,16 @@ std::optional<memory::Block> SessionAddresses::Take(Bytes bytes) {
 std::optional<memory::Block> SessionAddresses::TakeBehind(Bytes end, Bytes bytes) {
   if (bytes > free_bytes_) return std::nullopt;
   const memory::Block block = {end, RoundUp(bytes, segment_bytes_)};
-  if (!free_.TakeAt(block)) return std::nullopt;
-  free_bytes_ -= block.bytes;
+  if (!TakeAt(block)) return std::nullopt;
   return block;
+}
+
+bool SessionAddresses::TakeAt(memory::Block block) {
+  const bool is_whole = block.bytes > 0 && block.offset % segment_bytes_ == 0 &&
+                        block.bytes % segment_bytes_ == 0 && block.bytes <= free_bytes_;
+  if (!is_whole || !free_.TakeAt(block)) return false;
+  free_bytes_ -= block.bytes;
+  return true;
 }
 
 void SessionAddresses::Release(memory::Block block) {

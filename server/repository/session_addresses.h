@@ -20,6 +20,8 @@ class SessionAddresses {
   std::optional<memory::Block> Take(Bytes bytes);
   // As Take, but only directly behind `end`, the end of a block in use.
   std::optional<memory::Block> TakeBehind(Bytes end, Bytes bytes);
+  // Takes exactly `block`, whole segments. Returns false if a part of the block is not free.
+  bool TakeAt(memory::Block block);
   void Release(memory::Block block);
 
   Bytes segment_bytes() const { return segment_bytes_; }

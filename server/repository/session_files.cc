@@ -25,6 +25,27 @@ using memory::BlockStates;
 
 constexpr Bytes kStatBlockBytes = 512;  // the unit of st_blocks, whatever the page size
 constexpr Bytes kPageBytes = 4 * kKiB;
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+const char* NameOf(wire::SharedMemory what) {
+  switch (what) {
+    case wire::SharedMemory::kWindow:
+      return "torpor-window";
+    case wire::SharedMemory::kHostArena:
+      return "torpor-host";
+    case wire::SharedMemory::kImage:
+      return "torpor-image";
+    case wire::SharedMemory::kBlockStates:
+      return "torpor-blocks";
+  }
+  CheckFailed("known kind of shared memory", __FILE__, __LINE__);
+}
+
+bool IsSealedFile(int descriptor, Bytes bytes) {
+  struct stat status = {};
+  return fstat(descriptor, &status) == 0 && static_cast<Bytes>(status.st_size) == bytes &&
+         fcntl(descriptor, F_GET_SEALS) == kSeals;
+}
 
 absl::Status WriteZeros(int file, Bytes offset, Bytes bytes) {
   static constexpr std::array<char, 64 * kKiB> kZeros{};
@@ -65,18 +86,52 @@ std::vector<memory::Extent> AnnexPartsOf(std::span<memory::BlockRecord> records,
 
 absl::StatusOr<std::unique_ptr<SessionFiles>> SessionFiles::Create(const Sizes& sizes) {
   std::unique_ptr<SessionFiles> memory(new SessionFiles());
-  TORPOR_ASSIGN_OR_RETURN(memory->image_, CreateFile("torpor-image", 2 * sizes.image));
-  TORPOR_ASSIGN_OR_RETURN(memory->host_arena_, CreateFile("torpor-host", sizes.host_arena));
-  TORPOR_ASSIGN_OR_RETURN(memory->window_, CreateFile("torpor-window", sizes.window));
+  for (const wire::SharedMemory what : kKinds) {
+    TORPOR_ASSIGN_OR_RETURN(memory->file(what), CreateFile(NameOf(what), SizeOf(what, sizes)));
+  }
+  TORPOR_RETURN_IF_ERROR(memory->MapCheckpoint(sizes));
+  return memory;
+}
+
+absl::StatusOr<std::unique_ptr<SessionFiles>> SessionFiles::Adopt(
+    const Sizes& sizes, std::map<wire::SharedMemory, UniqueFd> descriptors) {
+  std::unique_ptr<SessionFiles> memory(new SessionFiles());
+  for (const wire::SharedMemory what : kKinds) {
+    const Bytes bytes = SizeOf(what, sizes);
+    UniqueFd& descriptor = descriptors[what];
+    if (!descriptor || !IsSealedFile(descriptor.get(), bytes)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("of the session's files, ", NameOf(what), " was not kept"));
+    }
+    memory->file(what) = {std::move(descriptor), bytes};
+  }
+  TORPOR_RETURN_IF_ERROR(memory->MapCheckpoint(sizes));
+  return memory;
+}
+
+Bytes SessionFiles::SizeOf(wire::SharedMemory what, const Sizes& sizes) {
+  switch (what) {
+    case wire::SharedMemory::kWindow:
+      return sizes.window;
+    case wire::SharedMemory::kHostArena:
+      return sizes.host_arena;
+    case wire::SharedMemory::kImage:
+      return 2 * sizes.image;
+    case wire::SharedMemory::kBlockStates:
+      return memory::LayoutOfBlockStates(sizes.image, wire::kImageBlockBytes).total;
+  }
+  CheckFailed("known kind of shared memory", __FILE__, __LINE__);
+}
+
+absl::Status SessionFiles::MapCheckpoint(const Sizes& sizes) {
   const memory::BlockStatesLayout states =
       memory::LayoutOfBlockStates(sizes.image, wire::kImageBlockBytes);
-  TORPOR_ASSIGN_OR_RETURN(memory->block_states_, CreateFile("torpor-blocks", states.total));
   void* const record =
       mmap(nullptr, memory::kCheckpointPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-           memory->block_states_.fd.get(), static_cast<off_t>(states.checkpoint));
+           block_states_.fd.get(), static_cast<off_t>(states.checkpoint));
   if (record == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot map a session's checkpoint");
-  memory->checkpoint_ = static_cast<memory::CheckpointRecord*>(record);
-  return memory;
+  checkpoint_ = static_cast<memory::CheckpointRecord*>(record);
+  return absl::OkStatus();
 }
 
 SessionFiles::~SessionFiles() {
@@ -87,7 +142,7 @@ absl::StatusOr<SessionFiles::File> SessionFiles::CreateFile(const char* name, By
   File file = {UniqueFd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)), bytes};
   // The seals let every side map the whole file once and never meet SIGBUS.
   if (!file.fd || ftruncate(file.fd.get(), static_cast<off_t>(bytes)) != 0 ||
-      fcntl(file.fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+      fcntl(file.fd.get(), F_ADD_SEALS, kSeals) != 0) {
     return absl::ErrnoToStatus(
         errno, absl::StrCat("cannot create shared memory of ", bytes, " bytes (", name, ")"));
   }
@@ -106,6 +161,10 @@ const SessionFiles::File& SessionFiles::file(wire::SharedMemory what) const {
       return block_states_;
   }
   CheckFailed("known kind of shared memory", __FILE__, __LINE__);
+}
+
+SessionFiles::File& SessionFiles::file(wire::SharedMemory what) {
+  return const_cast<File&>(std::as_const(*this).file(what));
 }
 
 int SessionFiles::descriptor(wire::SharedMemory what) const { return file(what).fd.get(); }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -18,6 +20,11 @@ namespace torpor::server {
 // Thread-safe.
 class SessionFiles {
  public:
+  // All kinds of files.
+  static constexpr std::array kKinds = {wire::SharedMemory::kWindow, wire::SharedMemory::kHostArena,
+                                        wire::SharedMemory::kImage,
+                                        wire::SharedMemory::kBlockStates};
+
   struct Sizes {
     Bytes image = 0;  // a multiple of wire::kImageBlockBytes
     Bytes host_arena = 0;
@@ -26,6 +33,10 @@ class SessionFiles {
 
   // Creates the files. Fails if the system refuses memory or descriptors.
   static absl::StatusOr<std::unique_ptr<SessionFiles>> Create(const Sizes& sizes);
+  // Takes over files that an earlier process has created with these sizes. InvalidArgument if one
+  // is missing, or no sealed file of its size.
+  static absl::StatusOr<std::unique_ptr<SessionFiles>> Adopt(
+      const Sizes& sizes, std::map<wire::SharedMemory, UniqueFd> descriptors);
   SessionFiles(const SessionFiles&) = delete;
   SessionFiles& operator=(const SessionFiles&) = delete;
   ~SessionFiles();
@@ -65,6 +76,10 @@ class SessionFiles {
   };
 
   static absl::StatusOr<File> CreateFile(const char* name, Bytes bytes);
+  // Bytes of the file, of sessions with these sizes.
+  static Bytes SizeOf(wire::SharedMemory what, const Sizes& sizes);
+  absl::Status MapCheckpoint(const Sizes& sizes);
+  File& file(wire::SharedMemory what);
   // Notes zeros in the states of the blocks, if `what` is the image.
   absl::Status NoteZeros(wire::SharedMemory what, Bytes offset, Bytes bytes) const;
   const File& file(wire::SharedMemory what) const;

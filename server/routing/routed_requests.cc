@@ -21,6 +21,11 @@ v1::TorpordMessage LostMessage(std::uint64_t request, std::uint64_t lease, std::
 }  // namespace
 
 void RoutedRequests::OnMessage(const v1::RouterMessage::Holding& holding) {
+  // First what runs: it came first, and is in its function's way.
+  for (const auto& running : holding.running()) {
+    const bool is_told = !running.demand().ran_on().empty();  // not by earlier routers
+    if (is_told) Acquire(running.demand(), LeaseId{running.lease_id()});
+  }
   for (const v1::Demand& demand : holding.waiting()) OnMessage(demand);
   if (holding.waiting_size() + holding.running_size() + holding.released_size() > 0) {
     spdlog::info(
@@ -29,11 +34,13 @@ void RoutedRequests::OnMessage(const v1::RouterMessage::Holding& holding) {
   }
 }
 
-void RoutedRequests::OnMessage(const v1::Demand& demand) {
+void RoutedRequests::OnMessage(const v1::Demand& demand) { Acquire(demand, LeaseId()); }
+
+void RoutedRequests::Acquire(const v1::Demand& demand, LeaseId granted) {
   const std::uint64_t id = demand.request_id();
   if (is_paused_->load() || requests_.count(id) > 0) return;
   // Of the newest grant: both callbacks come on the controller's thread.
-  const auto lease = std::make_shared<LeaseId>();
+  const auto lease = std::make_shared<LeaseId>(granted);
   auto on_grant = [link = link_, is_paused = is_paused_, id,
                    lease](const absl::StatusOr<RequestGrant>& grant) {
     if (!grant.ok() && is_paused->load()) return;  // the next torpord decides

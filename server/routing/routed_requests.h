@@ -22,8 +22,7 @@ class RoutedRequests {
       : broker_(broker), link_(std::move(link)), is_paused_(std::move(is_paused)) {}
 
   // What the router has kept from an earlier stream. Requests that run do so under leases of an
-  // earlier torpord, which this one does not know: they may end as their functions can, and a
-  // question for such a lease is answered by its loss.
+  // earlier torpord, and go on under this one's (RequestBroker::Demand::ran_on).
   void OnMessage(const v1::RouterMessage::Holding& holding);
   void OnMessage(const v1::Demand& demand);
   void OnMessage(const v1::RouterMessage::Confirm& confirm);
@@ -34,10 +33,13 @@ class RoutedRequests {
   std::size_t ReleaseAll();
 
  private:
+  // `lease`: of the grant that the router knows, if any.
+  void Acquire(const v1::Demand& demand, LeaseId lease);
+
   RequestBroker& broker_;
   const std::shared_ptr<RouterLink> link_;
   const std::shared_ptr<const std::atomic<bool>> is_paused_;
-  // By the router's id. A running request that is not there runs under an earlier torpord's lease.
+  // By the router's id. A running request that is not there was refused by an earlier torpord.
   std::unordered_map<std::uint64_t, RequestId> requests_;
 };
 

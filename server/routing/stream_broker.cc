@@ -50,6 +50,7 @@ void StreamBroker::AskAgain(RequestId request) {
   Request& asking = requests_.at(request.value);
   const LeaseId left = std::exchange(asking.lease, {});
   asking.state = Request::State::kWaiting;
+  asking.demand.ran_on.clear();
   if (asking.demand.give_up != TimePoint::max()) {
     asking.demand.give_up = clock_.Now() + asking.patience;
   }
@@ -84,8 +85,7 @@ void StreamBroker::Attach(std::shared_ptr<TorpordLink> link) {
       *holding.add_waiting() = ToMessage(id, request.demand);
     } else if (request.state == Request::State::kRunning) {
       v1::RouterMessage::Holding::Running& running = *holding.add_running();
-      running.set_request_id(id);
-      running.set_function(request.demand.function);
+      *running.mutable_demand() = ToMessage(id, request.demand);
       running.set_lease_id(request.lease.value);
     }
   }
@@ -112,6 +112,7 @@ void StreamBroker::OnMessage(const v1::TorpordMessage::Grant& grant) {
     if (found == requests_.end() || found->second.state != Request::State::kWaiting) return;
     found->second.state = Request::State::kRunning;
     found->second.lease = LeaseId{grant.lease_id()};
+    found->second.demand.ran_on = grant.instance();
     on_grant = found->second.on_grant;
   }
   on_grant(FromMessage(grant));

@@ -5,8 +5,11 @@ extern "C" {
 }
 
 #include <fmt/format.h>
+#include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -46,6 +49,20 @@ UniqueFd OpenProcess(const ProcessIdentity& process) {
   // Read after the descriptor was opened, the identity is the descriptor's.
   if (!descriptor || IdentityOf(process.pid) != process) return UniqueFd();
   return descriptor;
+}
+
+bool KillAndAwait(const ProcessIdentity& process, Duration patience) {
+  const UniqueFd descriptor = OpenProcess(process);
+  if (!descriptor) return true;
+  pidfd_send_signal(descriptor.get(), SIGKILL, nullptr, 0);
+  const TimePoint until = SteadyClock().Now() + patience;
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - SteadyClock().Now());
+    pollfd ended = {descriptor.get(), POLLIN, 0};
+    const int ready = poll(&ended, 1, std::max(0, static_cast<int>(left.count())));
+    if (ready > 0) return true;
+    if (ready == 0) return false;  // < 0: a signal
+  }
 }
 
 absl::Status WriteProcessRecord(const std::string& path, const ProcessIdentity& process) {

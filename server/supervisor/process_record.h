@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "base/clock.h"
 #include "base/unique_fd.h"
 
 namespace torpor::server {
@@ -24,6 +25,10 @@ std::optional<ProcessIdentity> IdentityOf(pid_t pid);
 
 // Returns a descriptor, readable once the process ends; none if the process has ended.
 UniqueFd OpenProcess(const ProcessIdentity& process);
+
+// Kills the process and waits for its end, at most for `patience`. Returns whether it has ended;
+// true if no such process was there.
+bool KillAndAwait(const ProcessIdentity& process, Duration patience);
 
 // Keeps the identity of a process that outlives its parent in a file, for the parent's successor.
 // Replaces the file in one step.

@@ -110,15 +110,42 @@ EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::s
 EmulatedNode::~EmulatedNode() {
   // A router outlives a torpord that is killed.
   const pid_t router = RouterProcess();
+  if (is_under_init_) {
+    daemon_->Signal(SIGTERM);
+    daemon_->Wait(kPatience);
+  }
   daemon_.reset();
   if (router > 0) kill(router, SIGKILL);
 }
 
 void EmulatedNode::Start() {
-  daemon_ = std::make_unique<ChildProcess>(
-      std::vector<std::string>{std::string(TORPOR_BIN_DIR) + "/torpord", "--config-file",
-                               config_path_},
-      ChildProcess::Options{folder_.path(), {}});
+  StartDaemon({std::string(TORPOR_BIN_DIR) + "/torpord", "--config-file", config_path_});
+}
+
+void EmulatedNode::StartUnderInit() {
+  is_under_init_ = true;
+  const std::string bin = TORPOR_BIN_DIR;
+  StartDaemon({bin + "/torpor-init", "--", bin + "/torpord", "--config-file", config_path_});
+}
+
+pid_t EmulatedNode::TorpordProcess() const {
+  std::ifstream lock(folder_.path() + "/torpord.lock");
+  pid_t torpord = 0;
+  lock >> torpord;
+  return torpord;
+}
+
+void EmulatedNode::RestartTorpord(int signal) const {
+  const pid_t torpord = TorpordProcess();
+  ASSERT_EQ(kill(torpord, signal), 0);
+  const auto serves = [&] {
+    return TorpordProcess() != torpord && Status().value("state", "") == "ready";
+  };
+  ASSERT_EQ(Await("the next torpord serves", serves), absl::OkStatus()) << Logs();
+}
+
+void EmulatedNode::StartDaemon(std::vector<std::string> command) {
+  daemon_ = std::make_unique<ChildProcess>(command, ChildProcess::Options{folder_.path(), {}});
   const TimePoint give_up = SteadyClock().Now() + kStartPatience;
   nlohmann::json status = nlohmann::json::object();
   while (status.value("state", "") != "ready") {

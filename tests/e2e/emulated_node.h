@@ -1,5 +1,6 @@
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -42,6 +43,13 @@ class EmulatedNode {
 
   // Starts torpord; another one if there was one, which must be dead.
   void Start();
+  // Starts torpord by torpor-init, which starts it again when it dies, and is daemon() then.
+  void StartUnderInit();
+  // The process of torpord itself, of the last one if it is dead.
+  pid_t TorpordProcess() const;
+  // Kills torpord, or sends it another signal, and waits until the next one serves. Under
+  // torpor-init.
+  void RestartTorpord(int signal = SIGKILL) const;
   // Starts an instance of the function and waits until it listens.
   void StartFunction(const std::string& name, std::vector<std::string> program);
 
@@ -86,6 +94,7 @@ class EmulatedNode {
   std::string Logs() const;
 
  private:
+  void StartDaemon(std::vector<std::string> command);
   std::vector<std::string> RunCommand(const std::vector<std::string>& options,
                                       const std::vector<std::string>& program) const;
 
@@ -102,6 +111,7 @@ class EmulatedNode {
   std::map<std::string, Port> ports_;
   std::string http_address_;
   std::unique_ptr<ChildProcess> daemon_;
+  bool is_under_init_ = false;
   std::map<std::string, std::unique_ptr<ChildProcess>> instances_;
 };
 

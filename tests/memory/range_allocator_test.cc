@@ -179,6 +179,42 @@ TEST(RangeAllocator, ApartBlocksAreNeverJoinedToMoreThanAChunk) {
 
 class RangeAllocatorOfAnyLayout : public testing::TestWithParam<Layout> {};
 
+// As a daemon does with the allocations of an earlier one.
+TEST_P(RangeAllocatorOfAnyLayout, AllocatesAgainWhatAnotherHasAllocated) {
+  constexpr Bytes kChunk = 2 * kMiB;
+  RangeAllocator first(kChunk, GetParam());
+  first.AddRange({0, 64 * kMiB});
+  std::vector<Block> pieces;
+  for (const Bytes bytes : {Bytes{512}, 3 * kMiB, 300 * kKiB, 2 * kMiB, 900 * kKiB, 5 * kMiB}) {
+    pieces.push_back(*first.Allocate(bytes));
+  }
+  first.Free(pieces[1].offset);
+  pieces.erase(pieces.begin() + 1);
+  RangeAllocator second(kChunk, GetParam());
+  second.AddRange({0, 64 * kMiB});
+  for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
+    EXPECT_TRUE(second.AllocateAt(*piece));
+    EXPECT_FALSE(second.AllocateAt(*piece)) << "it is in use";
+  }
+  EXPECT_EQ(second.Blocks(), first.Blocks());
+  EXPECT_EQ(second.live_bytes(), first.live_bytes());
+  EXPECT_EQ(second.occupied_bytes(), first.occupied_bytes());
+  for (const Block& piece : pieces) EXPECT_TRUE(second.Free(piece.offset));
+  EXPECT_EQ(second.occupied_bytes(), 0u);
+  EXPECT_TRUE(second.Allocate(60 * kMiB)) << "all is in one piece again";
+}
+
+TEST(RangeAllocator, AllocatesNothingOutsideOfItsRanges) {
+  RangeAllocator allocator(2 * kMiB);
+  allocator.AddRange({4 * kMiB, 4 * kMiB});
+  EXPECT_FALSE(allocator.AllocateAt({0, 512}));
+  EXPECT_FALSE(allocator.AllocateAt({6 * kMiB, 4 * kMiB}));
+  EXPECT_FALSE(allocator.AllocateAt({4 * kMiB, 0}));
+  EXPECT_FALSE(allocator.AllocateAt({4 * kMiB, 100}));
+  EXPECT_FALSE(allocator.AllocateAt({~Bytes{0} - 511, 512}));
+  EXPECT_TRUE(allocator.AllocateAt({4 * kMiB, 4 * kMiB}));
+}
+
 INSTANTIATE_TEST_SUITE_P(Layouts, RangeAllocatorOfAnyLayout,
                          testing::Values(Layout::kDense, Layout::kApart));
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/controller/model/join.h"
+#include "server/controller/model/session_journal.h"
 
 namespace torpor::server {
 namespace {
@@ -197,6 +198,7 @@ void ImageSwaps::WriteBack(const SessionPtr& session, GpuIndex gpu, WriteBackRea
           session->learning.OnSwapOut(result.learned);
           if (!result.has_more) {
             session->image.NoteSaved(saved);
+            if (session->journal) session->journal->NoteUnsaved(*session);
             TellSaved(*session);
           }
           telemetry_.OnSwapOut({instances_.Of(*session).config().name, gpu, SwapPath::kPcie,

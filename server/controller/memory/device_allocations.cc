@@ -24,6 +24,13 @@ void DeviceAllocations::GetInfo(const ClientSession& session, const wire::MemGet
                                            limits_.LimitOf(instance)});
 }
 
+void DeviceAllocations::Restore(const ClientSession& session) {
+  const scheduler::GrowthId growth{next_growth_++};
+  growths_[growth] = [](bool) {};  // images on no GPU may grow
+  events_.Feed(scheduler::GrowthWanted{growth, instances_.ShardOf(session),
+                                       session.memory.device->occupied_bytes()});
+}
+
 void DeviceAllocations::Malloc(const SessionPtr& session, const wire::Malloc& call) {
   // In order: a second allocation must not use a chunk for which the first still waits.
   session->memory.mallocs.Add([this, session, call](const StepQueue::Finish& finish) {
@@ -101,6 +108,7 @@ void DeviceAllocations::GrowOnGpu(const Allocation& what, const StepQueue::Finis
   const SessionPtr& session = what.session;
   const auto succeed = [this, what, finish_step] {
     GrowReplicas(*what.session, what.block, [what, finish_step] {
+      NoteAllocated(*what.session, MemoryKind::kDevice, what.request, what.block);
       SendMemoryReply(*what.session, what.request, kCudaSuccess, "",
                       what.session->memory.device_base + what.block.offset);
       what.finish();
@@ -174,7 +182,8 @@ void DeviceAllocations::Free(const SessionPtr& session, const wire::Free& call) 
   ++session->memory.unfinished_frees;
   session->steps.Add([this, session, call](const StepQueue::Finish& finish) {
     const Bytes offset = call.address - session->memory.device_base;
-    const auto answer = [session, call, finish](bool is_known) {
+    const auto answer = [session, call, offset, finish](bool is_known) {
+      if (is_known) NoteFreed(*session, MemoryKind::kDevice, call.request_id, offset);
       const std::string why =
           is_known ? "" : absl::StrCat("no allocation begins at 0x", absl::Hex(call.address));
       SendMemoryReply(*session, call.request_id, is_known ? kCudaSuccess : kCudaErrorInvalidValue,

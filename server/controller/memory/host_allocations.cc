@@ -46,6 +46,7 @@ void HostAllocations::AllocNow(const SessionPtr& session, const wire::HostAlloc&
   SetExtent(*message.mutable_map_host()->mutable_extent(), *block);
   executors_.RunOnAll(message, [this, session, call, block, finish](const absl::Status& status) {
     if (!status.ok()) return UndoAlloc(session, call, *block, status, finish);
+    NoteAllocated(*session, MemoryKind::kHost, call.request_id, *block);
     SendMemoryReply(*session, call.request_id, kCudaSuccess, "",
                     session->memory.host_base + block->offset);
     finish();
@@ -95,7 +96,8 @@ void HostAllocations::FreeNow(const SessionPtr& session, const wire::HostFree& c
     if (!status.ok()) spdlog::error("unmapping host memory failed: {}", status.ToString());
     const memory::Block unused = status.ok() ? *block : memory::Block{};
     DiscardPages(loop_, *session, wire::SharedMemory::kHostArena, *block, unused,
-                 [session, call, finish] {
+                 [session, call, block, finish] {
+                   NoteFreed(*session, MemoryKind::kHost, call.request_id, block->offset);
                    SendMemoryReply(*session, call.request_id, kCudaSuccess, "", 0);
                    finish();
                  });

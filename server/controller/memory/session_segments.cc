@@ -73,6 +73,19 @@ absl::StatusOr<Block> Allocate(SessionAddresses& from, std::vector<Block>& owned
   return absl::InternalError(absl::StrCat("new addresses have no room for ", bytes, " bytes"));
 }
 
+// Takes the segments and pieces that a session had. False if one is not free.
+bool TakeAsLogged(SessionAddresses& from, std::vector<Block>& owned, RangeAllocator& allocator,
+                  const LoggedMemory& logged) {
+  for (const Block& segment : logged.segments) {
+    if (!from.TakeAt(segment)) return false;
+    owned.push_back(segment);
+    allocator.AddRange(segment);
+  }
+  return std::all_of(logged.pieces.begin(), logged.pieces.end(), [&](const auto& piece) {
+    return allocator.AllocateAt({piece.first, piece.second.bytes});
+  });
+}
+
 void ReleaseAll(SessionAddresses& to, std::vector<Block>& owned) {
   for (const Block& block : owned) to.Release(block);
   owned.clear();
@@ -86,17 +99,48 @@ SessionSegments::SessionSegments(const Options& options)
       host_(options.addresses.host_bytes, kHostSegmentBytes) {}
 
 absl::Status SessionSegments::Begin(ClientSession& session, Bytes memory_limit) {
+  // Room for fragmentation, so that a program can allocate all of its limit. Chunks that lie apart
+  // take up to twice their bytes of addresses.
+  const Bytes room = 2 * memory_limit + memory_limit / 4;
+  Prepare(session, RoundUp(std::max(options_.address_range, room), device_.segment_bytes()));
+  SessionAllocations& memory = session.memory;
+  return Grow(device_, memory.device_segments, *memory.device, 1, memory.address_limit);
+}
+
+void SessionSegments::Prepare(ClientSession& session, Bytes address_limit) {
   using Layout = RangeAllocator::Layout;
   SessionAllocations& memory = session.memory;
   memory.device_base = options_.addresses.device_base;
   memory.host_base = options_.addresses.host_base;
-  // Room for fragmentation, so that a program can allocate all of its limit. Chunks that lie apart
-  // take up to twice their bytes of addresses.
-  const Bytes room = 2 * memory_limit + memory_limit / 4;
-  memory.address_limit = RoundUp(std::max(options_.address_range, room), device_.segment_bytes());
+  memory.address_limit = address_limit;
   memory.device.emplace(options_.chunk_bytes, options_.is_apart ? Layout::kApart : Layout::kDense);
   if (session.has_arena()) memory.host.emplace(kHostChunkBytes);
-  return Grow(device_, memory.device_segments, *memory.device, 1, memory.address_limit);
+}
+
+bool SessionSegments::IsAsLogged(const SessionOpened& opened) const {
+  return opened.device_base == options_.addresses.device_base &&
+         opened.host_base == options_.addresses.host_base &&
+         opened.image_bytes == options_.addresses.device_bytes &&
+         opened.host_arena_bytes == options_.addresses.host_bytes &&
+         opened.chunk_bytes == options_.chunk_bytes && opened.is_apart == options_.is_apart;
+}
+
+absl::Status SessionSegments::Restore(ClientSession& session, const LoggedSession& logged) {
+  if (!IsAsLogged(logged.opened)) {
+    return absl::FailedPreconditionError(
+        "the node's addresses, or the size of its chunks, are others than they were");
+  }
+  Prepare(session, logged.opened.address_limit);
+  SessionAllocations& memory = session.memory;
+  const bool is_restored =
+      TakeAsLogged(device_, memory.device_segments, *memory.device, logged.device) &&
+      TakeAsLogged(host_, memory.host_segments, *memory.host, logged.host);
+  if (!is_restored) {
+    Release(session);
+    return absl::FailedPreconditionError("its addresses are not free");
+  }
+  for (const auto& [offset, piece] : logged.host.pieces) memory.host_blocks[offset] = piece.bytes;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Block> SessionSegments::AllocateDevice(ClientSession& session, Bytes bytes) {

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "memory/range_allocator.h"
 #include "server/controller/model/client_session.h"
+#include "server/repository/logged_sessions.h"
 #include "server/repository/session_addresses.h"
 #include "server/settings/node_addresses.h"
 
@@ -30,6 +31,9 @@ class SessionSegments {
   // Gives a new session its first segment, and its allocators. `memory_limit`: bytes of device
   // memory that the client may allocate. ResourceExhausted if no addresses are left.
   absl::Status Begin(ClientSession& session, Bytes memory_limit);
+  // Gives a session that an earlier torpord has opened the segments and the allocations that it
+  // had. FailedPrecondition if the node's addresses are others, or not free.
+  absl::Status Restore(ClientSession& session, const LoggedSession& logged);
   // Allocate `bytes` (> 0) of the session's addresses, which grow if these have no room.
   // ResourceExhausted, with a reason for users, if the session or the node has none left. Host
   // memory is the primary session's.
@@ -42,6 +46,10 @@ class SessionSegments {
   Bytes free_device_bytes() const { return device_.free_bytes(); }
 
  private:
+  // Gives the session the node's bases, its limit, and allocators without addresses.
+  void Prepare(ClientSession& session, Bytes address_limit);
+  bool IsAsLogged(const SessionOpened& opened) const;
+
   const Options options_;
   SessionAddresses device_;
   SessionAddresses host_;

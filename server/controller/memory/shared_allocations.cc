@@ -8,6 +8,14 @@
 #include "server/controller/model/cuda_errors.h"
 
 namespace torpor::server {
+namespace {
+
+// Replays do not reach other sessions' memory.
+void EndWithTorpord(const ClientSession& session) {
+  if (session.journal) session.journal->Exclude(session, "its processes share GPU memory");
+}
+
+}  // namespace
 
 void SharedAllocations::Share(const SessionPtr& session, const wire::ShareMemory& call) {
   const Bytes offset = call.address - session->memory.device_base;
@@ -19,6 +27,7 @@ void SharedAllocations::Share(const SessionPtr& session, const wire::ShareMemory
                                {}});
     return;
   }
+  EndWithTorpord(*session);
   FunctionInstance& instance = instances_.Of(*session);
   if (!std::exchange(instance.is_sharing, true)) {
     for (const SessionPtr& sharing : sessions_.Of(instance)) swaps_.DropReplicas(sharing);
@@ -55,6 +64,7 @@ void SharedAllocations::Open(const SessionPtr& session, const wire::OpenMemory& 
   if (!session->opened_blocks.emplace(owner->id, offset).second) {
     return refuse(kCudaErrorInvalidResourceHandle, "the process has this memory open already");
   }
+  EndWithTorpord(*session);
   owner->shared.Open(offset, session->id);
   const wire::OpenMemoryReply reply = {call.request_id, kCudaSuccess, "",
                                        owner->memory.device->Find(offset)->bytes,

@@ -22,6 +22,8 @@
 
 namespace torpor::server {
 
+class SessionJournal;
+
 // Addresses of host memory that one process can have for cudaHostAlloc.
 inline constexpr Bytes kHostArenaBytes = 64 * kGiB;
 
@@ -70,6 +72,7 @@ struct ClientSession {
     kNew,      // has not said Hello
     kOpening,  // waits for executors to become ready, or to learn of the session
     kOffered,  // HelloReply is sent
+    kAway,     // of an earlier torpord, and waits for its client's Resume, or for an executor
     kOpen,
     kClosing,  // the stream is closed or closing; executors let go of the session
   };
@@ -97,6 +100,9 @@ struct ClientSession {
   bool is_announced = false;
   bool is_lost = false;  // has a sticky error: never takes a lease again
   bool is_kept = false;  // outlives its process because other processes have its memory open
+
+  // Records the session for the next torpord; null if it ends with this one.
+  SessionJournal* journal = nullptr;
 
   // Runs all operations that touch the image or the executors' picture of the session, in order.
   StepQueue steps;

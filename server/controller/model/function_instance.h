@@ -53,6 +53,8 @@ struct FunctionInstance {
   InstanceTotals totals;
 
   const FunctionConfig& config() const { return function->config; }
+  // Whether clients replay what is lost with an executor.
+  bool replays() const { return config().survives() && shards.size() == 1; }
 };
 
 // One device's share of an instance.

@@ -72,6 +72,11 @@ void ImageState::NoteSaved(LeaseId unsaved_before) {
   changes_ = Changes::kSaved;
 }
 
+void ImageState::Restore(bool was_saved, bool replays) {
+  is_replay_due_ = replays;
+  changes_ = was_saved ? Changes::kSaved : Changes::kNeverChanged;
+}
+
 bool ImageState::has_changes() const {
   return changes_ == Changes::kNeverSaved || changes_ == Changes::kChangedAgain;
 }

@@ -90,6 +90,9 @@ class ImageState {
   void NoteSaved(LeaseId unsaved_before);
   // Whether the GPU's image may differ from the host's.
   bool has_changes() const;
+  // The image of a session that an earlier torpord has opened, on no GPU. `replays`: the session is
+  // to make again what the host's image lacks.
+  void Restore(bool was_saved, bool replays);
   // The GPU's changes are lost, and the session is to make them again with its next lease: until
   // NoteLease.
   void NoteReplayDue() { is_replay_due_ = true; }

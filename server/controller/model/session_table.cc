@@ -1,9 +1,21 @@
 #include "server/controller/model/session_table.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace torpor::server {
+namespace {
+
+// In place of the link to a client that is not connected. Such a client is told all that matters
+// when it is.
+class AbsentClient final : public SessionLink {
+ public:
+  void Send(const wire::ServerMessage&) override {}
+  void Close(const std::string&) override {}
+};
+
+}  // namespace
 
 SessionTable::~SessionTable() {
   for (const auto& [id, session] : sessions_) {
@@ -32,6 +44,26 @@ SessionPtr SessionTable::TakeOfLink(const SessionLink* link) {
 void SessionTable::Forget(const ClientSession& session) {
   by_link_.erase(session.link.get());
   sessions_.erase(session.id);
+}
+
+SessionPtr SessionTable::Add(SessionId id) {
+  SessionPtr& session = sessions_[id];
+  session = std::make_shared<ClientSession>();
+  session->id = id;
+  session->link = std::make_shared<AbsentClient>();
+  return session;
+}
+
+void SessionTable::MoveLink(const SessionPtr& newcomer, const SessionPtr& session) {
+  by_link_.erase(session->link.get());
+  session->link = newcomer->link;
+  by_link_[session->link.get()] = session;
+  sessions_.erase(newcomer->id);
+}
+
+void SessionTable::DropLink(const SessionPtr& session) {
+  by_link_.erase(session->link.get());
+  session->link = std::make_shared<AbsentClient>();
 }
 
 SessionPtr SessionTable::Find(SessionId id) const {

@@ -29,6 +29,17 @@ class SessionTable {
   SessionPtr TakeOfLink(const SessionLink* link);
   void Forget(const ClientSession& session);
 
+  // --- Sessions of an earlier torpord ---
+  // Ids below `next` are not given out any more.
+  void BeginIdsAt(SessionId next) { next_id_ = next.value; }
+  // Adds a session whose client is not connected. The id was given out before.
+  SessionPtr Add(SessionId id);
+  // `newcomer`, the session of a stream, turns out to be the client of `session`: the stream is
+  // that session's from now on, and the newcomer is forgotten.
+  void MoveLink(const SessionPtr& newcomer, const SessionPtr& session);
+  // The session's client is not connected any more.
+  void DropLink(const SessionPtr& session);
+
   // Returns null if the session is unknown or forgotten.
   SessionPtr Find(SessionId id) const;
   const std::map<SessionId, SessionPtr>& all() const { return sessions_; }

@@ -24,6 +24,14 @@ enum class WriteBackReason {
   kIdle,        // the GPU was idle
 };
 
+// What became of a session that an earlier torpord had opened.
+enum class OutlivedFate {
+  kResumed,  // its client goes on
+  kExpired,  // its client did not come back in time
+  kRefused,  // its client came back, and cannot go on
+  kDropped,  // could not be restored
+};
+
 // One image, moved between a GPU and host memory (or a peer).
 struct SwapRecord {
   std::string function;
@@ -48,6 +56,7 @@ class Telemetry {
   virtual void OnLeaseEnded(const std::string& /*function*/, GpuIndex, Duration /*held*/,
                             bool /*is_explicit*/) {}
   virtual void OnExecutorLost(GpuIndex) {}
+  virtual void OnSessionOutlived(OutlivedFate) {}
 };
 
 }  // namespace torpor::server

@@ -16,6 +16,7 @@ void CheckDemand(const v1::Demand& message) {
   Check(written.function() == message.function() && written.caller_id() == message.caller_id());
   Check(FromMessage(written).give_up == demand.give_up);
   Check(FromMessage(written).arrival == demand.arrival);
+  Check(written.ran_on() == message.ran_on());
 }
 
 // What torpord reads from a router.
@@ -24,6 +25,7 @@ void CheckBatch(const v1::RouterBatch& batch) {
     if (message.has_acquire()) CheckDemand(message.acquire());
     if (message.has_ask_again()) CheckDemand(message.ask_again().demand());
     for (const v1::Demand& demand : message.holding().waiting()) CheckDemand(demand);
+    for (const auto& running : message.holding().running()) CheckDemand(running.demand());
     Check(EndingOf(message.release()) <= scheduler::Ending::kLost);
   }
 }

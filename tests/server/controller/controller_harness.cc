@@ -11,7 +11,7 @@ namespace torpor::server {
 
 ControllerHarness::ControllerHarness(int gpus, AddressMode address_mode,
                                      const std::function<void(Config&)>& configure) {
-  Controller::Options options;
+  Controller::Options& options = options_;
   for (const char* name : {"a", "b", "c"}) {
     FunctionConfig function;
     function.name = name;
@@ -35,7 +35,6 @@ ControllerHarness::ControllerHarness(int gpus, AddressMode address_mode,
   if (configure) configure(options.config);
   config_ = options.config;
   options.tokens = TokensOf(config_);
-  event_log_ = scheduler::Encode(EventLogHeaderOf(options.config)) + '\n';
   options.record = [this](TimePoint when, const scheduler::Event& event,
                           const scheduler::Actions& decided) {
     event_log_ += scheduler::Encode(event, when) + '\n';
@@ -45,7 +44,16 @@ ControllerHarness::ControllerHarness(int gpus, AddressMode address_mode,
   };
   options.descriptor_socket = "/nowhere/descriptors.sock";
   for (int gpu = 0; gpu < gpus; ++gpu) options.gpus.push_back(GpuIndex{gpu});
-  controller_ = std::make_unique<Controller>(options, loop_, repository_, killer_, counts_);
+  RestartTorpord();
+}
+
+void ControllerHarness::RestartTorpord() {
+  executors_.clear();
+  controller_.reset();
+  loop_ = {};
+  event_log_ = scheduler::Encode(EventLogHeaderOf(options_.config)) + '\n';
+  controller_ = std::make_unique<Controller>(options_, loop_, repository_, killer_, counts_);
+  controller_->RestoreSessions();
 }
 
 std::map<std::string, std::string> ControllerHarness::TokensOf(const Config& config) {

@@ -60,7 +60,9 @@ class ControllerHarness : public testing::Test {
     void OnLeaseEnded(const std::string&, GpuIndex, Duration, bool) override { ++leases; }
     void OnExecutorLost(GpuIndex) override { ++losses; }
     int swaps_in = 0, swaps_out = 0, evictions = 0, leases = 0, losses = 0, idle_write_backs = 0;
+    void OnSessionOutlived(OutlivedFate fate) override { ++outlived[fate]; }
     int swaps_over_links = 0;
+    std::map<OutlivedFate, int> outlived;
   };
 
   // `configure` may change what else is configured.
@@ -70,6 +72,9 @@ class ControllerHarness : public testing::Test {
   static std::map<std::string, std::string> TokensOf(const Config& config);
   // Changes functions or tenants while the controller runs.
   void Reconfigure(const std::function<void(Config&)>& change);
+
+  // torpord is killed, with its executors, and started again with `options_`.
+  void RestartTorpord();
 
   // Whatever happened, a scheduler that is told the same decides the same.
   void TearDown() override;
@@ -137,6 +142,7 @@ class ControllerHarness : public testing::Test {
   }
 
   Config config_;
+  Controller::Options options_;
   std::string event_log_;
   FakeLoop loop_;
   Repository repository_;

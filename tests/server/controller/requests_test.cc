@@ -20,6 +20,18 @@ class RequestsTest : public NodeWorld {
         [this](absl::StatusOr<RequestGrant> grant) { grant_ = std::move(grant); },
         [this](const absl::Status& status) { lost_ = status; });
   }
+  // An earlier torpord has granted the request to an instance of a.
+  void GoOn(const std::string& instance, std::optional<TimePoint> arrival = std::nullopt) {
+    requests_.Acquire(
+        kRequest,
+        {.function = "a",
+         .id = "r",
+         .give_up = loop_.Now() + std::chrono::seconds(5),
+         .arrival = arrival.value_or(loop_.Now()),
+         .ran_on = instance},
+        [this](absl::StatusOr<RequestGrant> grant) { grant_ = std::move(grant); },
+        [this](const absl::Status& status) { lost_ = status; });
+  }
   // The request runs under a lease that nobody takes part in.
   void Run() {
     Acquire();
@@ -77,6 +89,54 @@ TEST_F(RequestsTest, ARequestThatHasWaitedElsewhereIsAsOldAsItIs) {
 TEST_F(RequestsTest, NoRequestComesFromTheFuture) {
   Acquire(kRequest, "a", loop_.Now() + std::chrono::seconds(2));
   EXPECT_EQ(traces_.Explain("r")->arrival, loop_.Now());
+}
+
+TEST_F(RequestsTest, ARequestOfAnEarlierTorpordWaitsForItsInstancesNextLease) {
+  InstanceOf("a").function->config.durability = Durability::kEviction;
+  AddSession("a")->state = ClientSession::State::kAway;
+  const TimePoint arrival = loop_.Now() - std::chrono::seconds(2);
+  GoOn("a", arrival);
+  const auto arrived = events_.Of<scheduler::RequestArrived>().at(0);
+  EXPECT_EQ(arrived.instance, InstanceOf("a").id);
+  EXPECT_EQ(arrived.arrival, arrival);
+  loop_.Advance(std::chrono::seconds(10));
+  EXPECT_FALSE(grant_) << "the caller has one, and waits for the answer";
+  GiveLease("a").requests = {kRequest};
+  requests_.NoteLeased(kRequest, InstanceOf("a").id);
+  requests_.RunTaken(InstanceOf("a"));
+  EXPECT_FALSE(grant_);
+  requests_.Release(kRequest, scheduler::Ending::kAnswered);
+  EXPECT_FALSE(lost_);
+  EXPECT_FALSE(requests_.Has(kRequest));
+}
+
+TEST_F(RequestsTest, ARequestThatIsNotDoneAgainIsLostWhenItsCallerAsks) {
+  GoOn("a");
+  EXPECT_TRUE(events_.Of<scheduler::RequestArrived>().empty()) << "there is no session";
+  EXPECT_FALSE(lost_) << "its function may answer without a GPU";
+  bool is_confirmed = false;
+  requests_.ConfirmLease(kRequest, [&] { is_confirmed = true; });
+  EXPECT_TRUE(lost_ && absl::IsUnavailable(*lost_));
+  EXPECT_TRUE(is_confirmed);
+  requests_.Release(kRequest, scheduler::Ending::kLost);
+  EXPECT_FALSE(requests_.Has(kRequest));
+}
+
+TEST_F(RequestsTest, ARequestOfAnEarlierTorpordMayGoToAnotherInstance) {
+  InstanceOf("a").function->config.durability = Durability::kEviction;
+  AddSession("a");
+  GoOn("a");
+  requests_.AskAgain(kRequest);
+  EXPECT_EQ(events_.Of<scheduler::RequestGone>().size(), 1u) << "it waited for that instance";
+  const auto arrived = events_.Of<scheduler::RequestArrived>().at(1);
+  EXPECT_FALSE(arrived.instance);
+  EXPECT_EQ(arrived.function, InstanceOf("a").function->id);
+}
+
+TEST_F(RequestsTest, AnInstanceThatIsNoMoreGoesOnWithNothing) {
+  GoOn("gone");
+  EXPECT_TRUE(grant_ && absl::IsNotFound(grant_->status()));
+  EXPECT_FALSE(requests_.Has(kRequest));
 }
 
 TEST_F(RequestsTest, RefusesUnknownFunctions) {

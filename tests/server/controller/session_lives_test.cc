@@ -4,6 +4,7 @@
 #include "server/controller/node_snapshots.h"
 #include "server/controller/session_closing.h"
 #include "server/controller/session_opening.h"
+#include "server/controller/session_resuming.h"
 #include "tests/server/controller/node_world.h"
 
 namespace torpor::server {
@@ -59,6 +60,7 @@ class SessionLivesTest : public NodeWorld {
   SessionOpening::Close close_ = [this](const SessionPtr& session, const std::string& why) {
     closing_.Close(session, why);
   };
+  SessionJournal journal_{nullptr, nullptr};
   SessionOpening opening_{{.anonymous_function = "",
                            .descriptor_socket = "/nowhere",
                            .window_bytes = kMiB,
@@ -70,12 +72,18 @@ class SessionLivesTest : public NodeWorld {
                           health_,
                           memory_.limits,
                           storage_,
+                          journal_,
                           loop_,
                           close_};
+  SessionResuming resuming_{
+      tables_.instances, tables_.sessions, tables_.executors, health_, opening_,
+      leases_,           requests_,        telemetry_,        loop_,   close_};
   ExecutorRecovery recovery_{{.chunk_bytes = kChunk, .is_emulated = true},
                              tables_.executors,
                              tables_.sessions,
                              opening_,
+                             resuming_,
+                             journal_,
                              events_,
                              close_};
   ExecutorLosses losses_{tables_.executors, tables_.instances, tables_.sessions,

@@ -51,5 +51,15 @@ TEST(SessionAddresses, MayBeEmpty) {
   EXPECT_FALSE(addresses.Take(1));
 }
 
+TEST(SessionAddresses, SegmentsOfAnEarlierTorpordAreTakenWhereTheyWere) {
+  SessionAddresses addresses(4 * kGiB, kGiB);
+  EXPECT_TRUE(addresses.TakeAt({kGiB, 2 * kGiB}));
+  EXPECT_EQ(addresses.free_bytes(), 2 * kGiB);
+  EXPECT_FALSE(addresses.TakeAt({2 * kGiB, kGiB})) << "it has an owner";
+  EXPECT_FALSE(addresses.TakeAt({kMiB, kGiB})) << "no whole segment";
+  EXPECT_FALSE(addresses.TakeAt({4 * kGiB, kGiB})) << "beyond the end";
+  EXPECT_EQ(addresses.Take(1)->offset, 0u);
+}
+
 }  // namespace
 }  // namespace torpor::server

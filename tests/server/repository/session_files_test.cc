@@ -2,11 +2,14 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "memory/block_states.h"
 
@@ -93,6 +96,44 @@ TEST(SessionFiles, BytesThatAreFreedAreZerosInTheAnnexToo) {
   std::string read(text.size(), '?');
   ASSERT_EQ(pread(image, read.data(), read.size(), home), kBlock);
   EXPECT_EQ(read, std::string(1000, 'x') + std::string(text.size() - 1000, '\0'));
+}
+
+std::map<wire::SharedMemory, UniqueFd> CopiesOf(const SessionFiles& files) {
+  std::map<wire::SharedMemory, UniqueFd> copies;
+  for (const wire::SharedMemory what : SessionFiles::kKinds) {
+    copies[what] = UniqueFd(dup(files.descriptor(what)));
+  }
+  return copies;
+}
+
+TEST(SessionFiles, AnotherProcessGoesOnWithThem) {
+  auto memory = SessionFiles::Create(kSizes).value();
+  ASSERT_EQ(pwrite(memory->descriptor(wire::SharedMemory::kImage), "x", 1, 5), 1);
+  memory->checkpoint().Commit(42);
+  auto copies = CopiesOf(*memory);
+  memory.reset();
+  const auto adopted = SessionFiles::Adopt(kSizes, std::move(copies));
+  ASSERT_TRUE(adopted.ok()) << adopted.status();
+  EXPECT_EQ((*adopted)->checkpoint().saved_command(), 42u);
+  EXPECT_EQ((*adopted)->size(wire::SharedMemory::kHostArena), kSizes.host_arena);
+  char read = 0;
+  EXPECT_EQ(pread((*adopted)->descriptor(wire::SharedMemory::kImage), &read, 1, 5), 1);
+  EXPECT_EQ(read, 'x');
+}
+
+TEST(SessionFiles, OtherFilesAreNotAdopted) {
+  const auto memory = SessionFiles::Create(kSizes).value();
+  SessionFiles::Sizes larger = kSizes;
+  larger.window *= 2;
+  EXPECT_TRUE(absl::IsInvalidArgument(SessionFiles::Adopt(larger, CopiesOf(*memory)).status()));
+  auto incomplete = CopiesOf(*memory);
+  incomplete.erase(wire::SharedMemory::kBlockStates);
+  EXPECT_TRUE(absl::IsInvalidArgument(SessionFiles::Adopt(kSizes, std::move(incomplete)).status()));
+  auto unsealed = CopiesOf(*memory);
+  unsealed[wire::SharedMemory::kWindow] = UniqueFd(memfd_create("x", MFD_ALLOW_SEALING));
+  ASSERT_EQ(
+      ftruncate(unsealed[wire::SharedMemory::kWindow].get(), static_cast<off_t>(kSizes.window)), 0);
+  EXPECT_TRUE(absl::IsInvalidArgument(SessionFiles::Adopt(kSizes, std::move(unsealed)).status()));
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class FakeBroker final : public RequestBroker {
     {
       const std::lock_guard lock(mutex_);
       id = RequestId{++acquired_};
-      last_id_ = demand.id;
+      demands_[id.value] = demand;
       on_grant_[id.value] = on_grant;
       on_lost_[id.value] = std::move(on_lost);
     }
@@ -100,7 +100,11 @@ class FakeBroker final : public RequestBroker {
   // As the caller names its last request.
   std::string last_id() {
     const std::lock_guard lock(mutex_);
-    return last_id_;
+    return demands_.at(acquired_).id;
+  }
+  Demand demand(std::uint64_t request) {
+    const std::lock_guard lock(mutex_);
+    return demands_.at(request);
   }
   // Of those that were released.
   std::uint64_t ended(scheduler::Ending ending) {
@@ -121,7 +125,7 @@ class FakeBroker final : public RequestBroker {
   std::uint64_t released_ = 0;
   int asked_again_ = 0;
   std::map<scheduler::Ending, std::uint64_t> ended_;
-  std::string last_id_;
+  std::map<std::uint64_t, Demand> demands_;
   std::map<std::uint64_t, OnGrant> on_grant_;
   std::map<std::uint64_t, OnLost> on_lost_;
 };

@@ -94,10 +94,33 @@ TEST_F(RoutedRequestsTest, ARouterThatGoesHasItsRequestsCancelled) {
   EXPECT_EQ(requests_.ReleaseAll(), 0u);
 }
 
-TEST_F(RoutedRequestsTest, WhatWaitsIsAskedAndWhatRunsIsLeftAlone) {
+TEST_F(RoutedRequestsTest, WhatRunsGoesOnBeforeWhatWaitsIsAsked) {
+  broker_.answer = nullptr;
   v1::RouterMessage::Holding holding;
   *holding.add_waiting() = Demand(8, "waits");
-  holding.add_running()->set_request_id(5);
+  v1::RouterMessage::Holding::Running& running = *holding.add_running();
+  *running.mutable_demand() = Demand(5, "runs");
+  running.mutable_demand()->set_ran_on("i");
+  running.set_lease_id(17);
+  requests_.OnMessage(holding);
+  EXPECT_EQ(broker_.acquired(), 2u);
+  EXPECT_EQ(broker_.demand(1).id, "runs");
+  EXPECT_EQ(broker_.demand(1).ran_on, "i");
+  EXPECT_EQ(broker_.demand(2).ran_on, "");
+  Confirm(5, 17);
+  ASSERT_EQ(sent().size(), 1u);
+  EXPECT_EQ(sent()[0].confirmed().request_id(), 5u);
+  broker_.Lose(1, absl::UnavailableError("gone"));
+  EXPECT_EQ(sent()[1].lost().lease_id(), 17u) << "the router knows no other";
+  Release(5, scheduler::Ending::kAnswered);
+  EXPECT_EQ(broker_.ended(scheduler::Ending::kAnswered), 1u);
+}
+
+TEST_F(RoutedRequestsTest, ALeaseThatNobodyKnowsIsLost) {
+  v1::RouterMessage::Holding holding;
+  holding.add_running()->set_lease_id(17);  // of a router that does not say more
+  requests_.OnMessage(holding);
+  *holding.add_waiting() = Demand(8, "waits");
   requests_.OnMessage(holding);
   EXPECT_EQ(broker_.acquired(), 1u);
   EXPECT_EQ(broker_.last_id(), "waits");

@@ -44,6 +44,7 @@ class StreamBrokerTest : public testing::Test {
   void Grant(RequestId request, std::uint64_t lease) {
     RequestGrant grant;
     grant.lease = LeaseId{lease};
+    grant.instance = "i";
     broker_.OnMessage(ToMessage(request.value, grant));
   }
 
@@ -209,7 +210,8 @@ TEST_F(StreamBrokerTest, RunningRequestsGoOnAndTheirEndsAreKept) {
   const auto link = Attach();
   const v1::RouterMessage::Holding& holding = link->sent[0].holding();
   ASSERT_EQ(holding.running_size(), 1);
-  EXPECT_EQ(holding.running(0).request_id(), running.value);
+  EXPECT_EQ(holding.running(0).demand().request_id(), running.value);
+  EXPECT_EQ(holding.running(0).demand().ran_on(), "i");
   EXPECT_EQ(holding.running(0).lease_id(), 5u);
   ASSERT_EQ(holding.released_size(), 1);
   EXPECT_EQ(holding.released(0).lease_id(), 6u);

@@ -38,6 +38,17 @@ TEST(ProcessRecord, ADeadProcessIsGoneEvenWhileItsParentHasNotNoticed) {
   EXPECT_EQ(IdentityOf(identity.pid), std::nullopt);
 }
 
+TEST(ProcessRecord, AProcessIsKilledAndIsGoneThen) {
+  auto child = ChildProcess::Start({"/bin/sh", {"-c", "exec sleep 600"}, {}}).value();
+  const ProcessIdentity identity = IdentityOf(child->pid()).value();
+  ProcessIdentity earlier = identity;
+  --earlier.start_ticks;
+  EXPECT_TRUE(KillAndAwait(earlier, {})) << "it has gone long since";
+  EXPECT_TRUE(IdentityOf(child->pid())) << "and the present one of its number lives";
+  EXPECT_TRUE(KillAndAwait(identity, std::chrono::minutes(1)));
+  EXPECT_FALSE(IdentityOf(child->pid()));
+}
+
 TEST(ProcessRecord, ABrokenRecordIsNone) {
   const TemporaryFolder folder;
   for (const char* text : {"", "12", "0 5", "-3 5", "x y"}) {

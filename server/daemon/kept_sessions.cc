@@ -1,0 +1,63 @@
+#include "server/daemon/kept_sessions.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+
+namespace torpor::server {
+namespace {
+
+const char* WordOf(wire::SharedMemory what) {
+  switch (what) {
+    case wire::SharedMemory::kWindow:
+      return "window";
+    case wire::SharedMemory::kHostArena:
+      return "host-arena";
+    case wire::SharedMemory::kImage:
+      return "image";
+    case wire::SharedMemory::kBlockStates:
+      return "block-states";
+  }
+  CheckFailed("known kind of shared memory", __FILE__, __LINE__);
+}
+
+std::string NameOf(SessionId session, wire::SharedMemory what) {
+  return absl::StrCat("session-", session.value, "-", WordOf(what));
+}
+
+}  // namespace
+
+absl::Status KeptSessions::Keep(SessionId session, const SessionFiles& files) {
+  for (const wire::SharedMemory what : SessionFiles::kKinds) {
+    absl::Status status = store_.Keep(NameOf(session, what), files.descriptor(what));
+    if (status.ok()) continue;
+    Remove(session);
+    return status;
+  }
+  return absl::OkStatus();
+}
+
+void KeptSessions::Remove(SessionId session) {
+  for (const wire::SharedMemory what : SessionFiles::kKinds) {
+    store_.Remove(NameOf(session, what));
+    kept_.erase(NameOf(session, what));
+  }
+}
+
+absl::StatusOr<std::shared_ptr<SessionFiles>> KeptSessions::Take(SessionId session,
+                                                                 const SessionFiles::Sizes& sizes) {
+  std::map<wire::SharedMemory, UniqueFd> descriptors;
+  for (const wire::SharedMemory what : SessionFiles::kKinds) {
+    auto kept = kept_.extract(NameOf(session, what));
+    if (kept) descriptors[what] = std::move(kept.mapped());
+  }
+  if (descriptors.empty()) return absl::NotFoundError("its memory files were not kept");
+  return SessionFiles::Adopt(sizes, std::move(descriptors));
+}
+
+void KeptSessions::RemoveUntaken() {
+  for (const auto& [name, descriptor] : std::exchange(kept_, {})) store_.Remove(name);
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,395 @@
+// Sessions that go on with the next torpord.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "server/controller/model/cuda_errors.h"
+#include "tests/server/controller/controller_harness.h"
+#include "tests/server/links/test_server.h"
+
+namespace torpor::server {
+namespace {
+
+using testing::HasSubstr;
+using Files = std::map<wire::SharedMemory, UniqueFd>;
+
+class FakeKeeper final : public SessionKeeper {
+ public:
+  absl::Status Keep(SessionId session, const SessionFiles& files) override {
+    if (!why_not.ok()) return why_not;
+    for (const wire::SharedMemory what : SessionFiles::kKinds) {
+      kept[session][what] = UniqueFd(dup(files.descriptor(what)));
+    }
+    return absl::OkStatus();
+  }
+  void Remove(SessionId session) override { kept.erase(session); }
+  absl::StatusOr<std::shared_ptr<SessionFiles>> Take(SessionId session,
+                                                     const SessionFiles::Sizes& sizes) override {
+    Files copies;
+    for (const auto& [what, descriptor] : kept[session]) {
+      copies[what] = UniqueFd(dup(descriptor.get()));
+    }
+    return SessionFiles::Adopt(sizes, std::move(copies));
+  }
+
+  absl::Status why_not;
+  std::map<SessionId, Files> kept;
+};
+
+class ResumeTest : public ControllerHarness {
+ protected:
+  ResumeTest() {
+    options_.session_keeper = &keeper_;
+    KillTorpord();
+    StartExecutor(0);
+  }
+  ~ResumeTest() override { controller_.reset(); }
+
+  // And starts the next one, without executors.
+  void KillTorpord() {
+    log_ = SessionLog::Open(folder_.path("sessions.log")).value();
+    options_.session_log = log_.get();
+    RestartTorpord();
+  }
+
+  wire::ResumeReply Refusal(const Client& client) {
+    return client.link->Take<wire::ResumeReply>().value_or(wire::ResumeReply{});
+  }
+  // On a new connection; the reply may have to wait.
+  void Ask(Client& client, const std::string& token,
+           std::uint32_t version = wire::kProtocolVersion) {
+    client.link = std::make_shared<FakeSessionLink>();
+    wire::Resume resume;
+    resume.hello.protocol_version = version;
+    resume.hello.token = token;
+    resume.session_id = client.hello.session_id;
+    resume.session_key = client.hello.session_key;
+    Say(client, resume);
+  }
+  void Resume(Client& client, const std::string& token) {
+    Ask(client, token);
+    const auto reply = client.link->Take<wire::ResumeReply>();
+    ASSERT_TRUE(reply);
+    ASSERT_EQ(reply->error, kCudaSuccess) << reply->message;
+  }
+  // The next torpord, with which the client goes on.
+  void Restart(Client& client, const std::string& token) {
+    KillTorpord();
+    StartExecutor(0);
+    Resume(client, token);
+  }
+  // A request that an earlier torpord has granted to the function's only instance.
+  RequestId GoOn(const std::string& function) {
+    const RequestId request{next_request_++};
+    controller_->Acquire(
+        request,
+        {.function = function,
+         .id = "r",
+         .give_up = loop_.Now() + std::chrono::seconds(5),
+         .arrival = loop_.Now(),
+         .ran_on = function},
+        [this, request](absl::StatusOr<RequestGrant> grant) {
+          outcomes_[request].grant = std::move(grant);
+        },
+        [this, request](absl::Status status) { outcomes_[request].lost = std::move(status); });
+    Settle();
+    return request;
+  }
+  std::optional<wire::MemoryReply> Answer(const Client& client) {
+    return client.link->Take<wire::MemoryReply>();
+  }
+
+  const TemporaryFolder folder_;
+  FakeKeeper keeper_;
+  std::unique_ptr<SessionLog> log_;
+};
+
+TEST_F(ResumeTest, AClientGoesOnWithItsMemory) {
+  Client client = Connect("token-c");
+  const auto first = Malloc(client, 3 * kMiB);
+  ASSERT_TRUE(first && first->error == kCudaSuccess);
+  Say(client, wire::HostAlloc{client.next_request++, 8192});
+  const auto host = Answer(client);
+  ASSERT_TRUE(host && host->error == kCudaSuccess);
+  Restart(client, "token-c");
+  EXPECT_EQ(counts_.outlived[OutlivedFate::kResumed], 1);
+  EXPECT_TRUE(executors_[0].sessions.contains(client.hello.session_id));
+  const auto second = Malloc(client, 3 * kMiB);
+  ASSERT_TRUE(second && second->error == kCudaSuccess);
+  EXPECT_NE(second->address, first->address);
+  Say(client, wire::HostAlloc{client.next_request++, 8192});
+  EXPECT_NE(Answer(client)->address, host->address);
+  EXPECT_EQ(Free(client, first->address)->error, kCudaSuccess);
+  Say(client, wire::HostFree{client.next_request++, host->address});
+  EXPECT_EQ(Answer(client)->error, kCudaSuccess);
+  Serve("c", client);
+}
+
+TEST_F(ResumeTest, AnExecutorLearnsOfPinnedMemoryToo) {
+  Client client = Connect("token-c");
+  Say(client, wire::HostAlloc{client.next_request++, 8192});
+  KillTorpord();
+  StartExecutor(0);
+  const auto& log = executors_[0].link->log;
+  EXPECT_EQ(std::count_if(log.begin(), log.end(), [](const auto& o) { return o.has_map_host(); }),
+            1);
+}
+
+TEST_F(ResumeTest, WhatWasDoneIsAnsweredAgainAndNotDoneTwice) {
+  Client client = Connect("token-c");
+  const auto kept = Malloc(client, kMiB);
+  const auto freed = Malloc(client, kMiB);
+  const std::uint64_t free = client.next_request;
+  ASSERT_EQ(Free(client, freed->address)->error, kCudaSuccess);
+  Restart(client, "token-c");
+  Say(client, wire::Malloc{kept->request_id, kMiB});
+  EXPECT_EQ(Answer(client)->address, kept->address);
+  Say(client, wire::Free{free, freed->address});
+  EXPECT_EQ(Answer(client)->error, kCudaSuccess);
+  Say(client, wire::Free{client.next_request++, freed->address});
+  EXPECT_EQ(Answer(client)->error, kCudaErrorInvalidValue);
+  Say(client, wire::MemGetInfo{client.next_request++});
+  EXPECT_EQ(client.link->Take<wire::MemGetInfoReply>()->free_bytes, 47 * kMiB);
+}
+
+TEST_F(ResumeTest, SessionsOutliveOneTorpordAfterAnother) {
+  Client client = Connect("token-c");
+  const auto first = Malloc(client, kMiB);
+  Restart(client, "token-c");
+  const auto second = Malloc(client, kMiB);
+  Restart(client, "token-c");
+  EXPECT_EQ(Free(client, first->address)->error, kCudaSuccess);
+  EXPECT_EQ(Free(client, second->address)->error, kCudaSuccess);
+  Disconnect(client);
+  EXPECT_TRUE(keeper_.kept.empty());
+  EXPECT_TRUE(log_->state().sessions().empty());
+}
+
+TEST_F(ResumeTest, AResumeWaitsForAnExecutor) {
+  Client client = Connect("token-c");
+  KillTorpord();
+  Ask(client, "token-c");
+  EXPECT_FALSE(client.link->Take<wire::ResumeReply>());
+  Disconnect(client);
+  Ask(client, "token-c");
+  StartExecutor(0);
+  EXPECT_TRUE(client.link->Take<wire::ResumeReply>());
+  Serve("c", client);
+}
+
+TEST_F(ResumeTest, MemoryThatNobodyHadReadsAsZero) {
+  Client client = Connect("token-c");
+  const auto kept = Malloc(client, kMiB);
+  const auto freed = Malloc(client, kMiB);
+  Free(client, freed->address);
+  const SessionId id{client.hello.session_id};
+  const int image = keeper_.kept[id][wire::SharedMemory::kImage].get();
+  const auto offset = [&](std::uint64_t address) {
+    return static_cast<off_t>(address - client.hello.device_base);
+  };
+  // As if the first torpord had died before it cleared what was freed.
+  for (const std::uint64_t address : {kept->address, freed->address}) {
+    ASSERT_EQ(pwrite(image, "x", 1, offset(address)), 1);
+  }
+  Restart(client, "token-c");
+  std::array<char, 2> read{};
+  ASSERT_EQ(pread(image, &read[0], 1, offset(kept->address)), 1);
+  ASSERT_EQ(pread(image, &read[1], 1, offset(freed->address)), 1);
+  EXPECT_EQ(read[0], 'x');
+  EXPECT_EQ(read[1], '\0');
+}
+
+TEST_F(ResumeTest, ARequestThatRanGetsItsInstancesNextLease) {
+  Client client = Connect("token-c");
+  Malloc(client, kMiB);
+  const RequestId before = Acquire("c");
+  const auto granted = TakeLease(client);
+  ASSERT_TRUE(IsRunning(before));
+  KillTorpord();
+  const RequestId request = GoOn("c");
+  Ask(client, "token-c");
+  StartExecutor(0);
+  const auto lease = TakeLease(client);
+  ASSERT_TRUE(lease);
+  EXPECT_TRUE(lease->is_explicit);
+  EXPECT_TRUE(lease->replays);
+  EXPECT_NE(lease->lease_id, granted->lease_id) << "routers tell them apart";
+  EXPECT_FALSE(outcome(request).grant) << "it has one";
+  Release(request);
+  EXPECT_TRUE(GiveBack(client));
+  Serve("c", client);
+}
+
+TEST_F(ResumeTest, AClientThatComesLateJoinsTheLeaseOfItsRequest) {
+  Client client = Connect("token-c");
+  Malloc(client, kMiB);
+  KillTorpord();
+  const RequestId request = GoOn("c");
+  StartExecutor(0);
+  Resume(client, "token-c");
+  const auto lease = TakeLease(client);
+  ASSERT_TRUE(lease);
+  EXPECT_TRUE(lease->is_explicit);
+  EXPECT_TRUE(lease->replays);
+  Release(request);
+  EXPECT_TRUE(GiveBack(client));
+}
+
+TEST_F(ResumeTest, AClientThatStaysAwayLosesItsSession) {
+  Client client = Connect("token-c");
+  KillTorpord();
+  StartExecutor(0);
+  loop_.Advance(config_.session.resume_patience);
+  Settle();
+  EXPECT_EQ(counts_.outlived[OutlivedFate::kExpired], 1);
+  EXPECT_TRUE(keeper_.kept.empty());
+  EXPECT_TRUE(executors_[0].sessions.empty());
+  Ask(client, "token-c");
+  EXPECT_THAT(Refusal(client).message, HasSubstr("did not come back within 60 s"));
+  Client next = Connect("token-c");
+  EXPECT_GT(next.hello.session_id, client.hello.session_id);
+}
+
+TEST_F(ResumeTest, OnlyItsOwnClientResumesASession) {
+  Client client = Connect("token-c");
+  KillTorpord();
+  StartExecutor(0);
+  Client thief = client;
+  thief.hello.session_key[0] ^= 1;
+  Ask(thief, "token-c");
+  EXPECT_EQ(Refusal(thief).error, kCudaErrorDevicesUnavailable);
+  EXPECT_TRUE(thief.link->closed);
+  Resume(client, "token-c");
+  Client second = client;
+  Ask(second, "token-c");
+  EXPECT_EQ(Refusal(second).error, kCudaErrorDevicesUnavailable);
+  Serve("c", client);
+}
+
+TEST_F(ResumeTest, AClientOfAnotherVersionOrFunctionIsRefusedForGood) {
+  Client old = Connect("token-c");
+  Client other = Connect("token-c");
+  KillTorpord();
+  StartExecutor(0);
+  Ask(old, "token-c", wire::kProtocolVersion - 1);
+  EXPECT_THAT(Refusal(old).message, HasSubstr("protocol"));
+  Ask(other, "token-a");
+  EXPECT_THAT(Refusal(other).message, HasSubstr("TORPOR_TOKEN"));
+  EXPECT_EQ(counts_.outlived[OutlivedFate::kRefused], 2);
+  EXPECT_TRUE(keeper_.kept.empty());
+}
+
+TEST_F(ResumeTest, WhatCannotBeRestoredIsLostWithItsReason) {
+  Client removed = Connect("token-a");
+  Client changed = Connect("token-b");
+  Client kept = Connect("token-c");
+  options_.config.functions.erase("a");
+  options_.config.functions["b"].is_stateless = false;
+  options_.config.functions["b"].durability = Durability::kEviction;
+  KillTorpord();
+  StartExecutor(0);
+  EXPECT_EQ(counts_.outlived[OutlivedFate::kDropped], 2);
+  EXPECT_EQ(keeper_.kept.size(), 1u);
+  Ask(removed, "token-a");
+  EXPECT_THAT(Refusal(removed).message, HasSubstr("no longer in the configuration"));
+  Ask(changed, "token-b");
+  EXPECT_THAT(Refusal(changed).message, HasSubstr("durability"));
+  Resume(kept, "token-c");
+}
+
+TEST_F(ResumeTest, AnImageThatWasBeingWrittenOverIsLost) {
+  Client client = Connect("token-c");
+  const SessionId id{client.hello.session_id};
+  repository_.Find(id, client.hello.session_key).value()->checkpoint().NoteOverwritten();
+  KillTorpord();
+  StartExecutor(0);
+  Ask(client, "token-c");
+  EXPECT_THAT(Refusal(client).message, HasSubstr("being saved"));
+}
+
+TEST_F(ResumeTest, WithoutReplayASessionGoesOnIfItsFirstWorkWasSaved) {
+  Client saved = Connect("token-a");
+  Malloc(saved, kMiB);
+  Serve("a", saved);
+  Client unsaved = Connect("token-b");
+  Malloc(unsaved, kMiB);
+  Acquire("b");
+  ASSERT_TRUE(TakeLease(unsaved));
+  KillTorpord();
+  StartExecutor(0);
+  Resume(saved, "token-a");
+  Ask(unsaved, "token-b");
+  EXPECT_THAT(Refusal(unsaved).message, HasSubstr("not saved yet"));
+}
+
+TEST_F(ResumeTest, SharedMemoryEndsWithItsTorpord) {
+  Client client = Connect("token-c");
+  const auto memory = Malloc(client, kMiB);
+  Say(client, wire::ShareMemory{client.next_request++, memory->address});
+  KillTorpord();
+  StartExecutor(0);
+  Ask(client, "token-c");
+  EXPECT_THAT(Refusal(client).message, HasSubstr("share GPU memory"));
+}
+
+TEST_F(ResumeTest, FilesThatAreNotKeptEndWithTheirTorpord) {
+  keeper_.why_not = absl::ResourceExhaustedError("full");
+  Client client = Connect("token-c");
+  Serve("c", client);
+  KillTorpord();
+  StartExecutor(0);
+  Ask(client, "token-c");
+  EXPECT_THAT(Refusal(client).message, HasSubstr("could not be kept"));
+}
+
+TEST_F(ResumeTest, AnInstanceWithoutItsClientsIsNotReady) {
+  Client client = Connect("token-c");
+  EXPECT_EQ(controller_->ServingUpstreams("c").size(), 1u);
+  KillTorpord();
+  StartExecutor(0);
+  EXPECT_TRUE(controller_->ServingUpstreams("c").empty());
+  Resume(client, "token-c");
+  EXPECT_EQ(controller_->ServingUpstreams("c").size(), 1u);
+}
+
+TEST_F(ResumeTest, AHandoverLeavesSessionsAndTellsNoEnd) {
+  Client client = Connect("token-c");
+  Malloc(client, kMiB);
+  controller_->LeaveSessions();
+  controller_->Shutdown();
+  EXPECT_TRUE(client.link->closed);
+  EXPECT_FALSE(client.link->Take<wire::LeaseLost>());
+  Disconnect(client);
+  Restart(client, "token-c");
+  Serve("c", client);
+}
+
+TEST_F(ResumeTest, AStopEndsSessionsAndTheyHearOfIt) {
+  Client client = Connect("token-c");
+  controller_->Shutdown();
+  const auto lost = client.link->Take<wire::LeaseLost>();
+  EXPECT_TRUE(lost && lost->sticky);
+  EXPECT_TRUE(keeper_.kept.empty());
+  EXPECT_TRUE(log_->state().sessions().empty());
+}
+
+// Its memory leaves room for others' as before.
+TEST_F(ResumeTest, TheSchedulerKnowsTheSizeOfImages) {
+  Client c = Connect("token-c");
+  Malloc(c, 40 * kMiB);
+  KillTorpord();
+  StartExecutor(0);
+  Resume(c, "token-c");
+  Client a = Connect("token-a");
+  Malloc(a, 40 * kMiB);
+  Serve("c", c);
+  Serve("a", a);
+  Serve("c", c);
+  EXPECT_EQ(executors_[0].resident, (std::set<std::uint64_t>{c.hello.session_id}));
+  Disconnect(c);
+  Serve("a", a);
+}
+
+}  // namespace
+}  // namespace torpor::server
