@@ -132,7 +132,7 @@ void SessionResuming::Resume(const SessionPtr& session) {
   spdlog::info("{} of {} goes on", Describe(*session), instance.full_name);
   telemetry_.OnSessionOutlived(OutlivedFate::kResumed);
   leases_.Rejoin(session);
-  health_.OnSessionOpened(instance);
+  health_.Forgive(instance);
 }
 
 bool SessionResuming::OnClosed(const SessionPtr& session) {
