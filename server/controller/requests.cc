@@ -77,6 +77,8 @@ FunctionInstance* Requests::Find(const RegisteredFunction& function, const std::
 void Requests::GoOn(RequestId id, Request& request, const FunctionInstance& instance) {
   request.instance = instance.id;
   request.was_granted = true;
+  // Should it wait for another instance, then as long as a new one.
+  request.patience = request.give_up - request.arrival;
   const std::vector<SessionPtr> sessions = sessions_.Of(instance);
   const bool is_done_again =
       instance.replays() && std::any_of(sessions.begin(), sessions.end(), [](const auto& session) {

@@ -45,7 +45,7 @@ class StreamBroker final : public RequestBroker {
  private:
   struct Request {
     enum class State { kWaiting, kRunning, kRefused };
-    Demand demand;  // names the instance while it runs
+    Demand demand;        // names the instance while it runs
     Duration patience{};  // until give_up, at first and whenever the request is asked again
     State state = State::kWaiting;
     LeaseId lease;         // while it runs

@@ -67,5 +67,19 @@ TEST_F(GrowthsWithoutEvictionTest, WithoutEvictionATenantIsRefusedWhatIsNotFree)
   EXPECT_TRUE(Only<RefuseGrowth>());
 }
 
+// Before the first GPU serves.
+class EarlyGrowthsTest : public PartsTest {
+ protected:
+  Growths growths_{node_, *binding_, queue_, images_, outbox_};
+};
+
+TEST_F(EarlyGrowthsTest, ImagesOfAnEarlierDaemonAreAsLargeAsTheyWere) {
+  Add(1, 0);
+  growths_.Add({GrowthId{1}, InstanceId{1}, 500});
+  growths_.Retry();
+  EXPECT_EQ(Only<AllowGrowth>()->growth, GrowthId{1});
+  EXPECT_EQ(instance(1).image.bytes, 500u);
+}
+
 }  // namespace
 }  // namespace torpor::scheduler

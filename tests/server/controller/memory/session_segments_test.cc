@@ -112,5 +112,63 @@ TEST_F(SessionSegmentsTest, TheNodeHasALimitAndSaysHowToRaiseIt) {
   EXPECT_TRUE(segments.Begin(sessions[2], kMiB).ok());
 }
 
+LoggedSession LoggedOf(const SessionSegments& segments, const ClientSession& session) {
+  const SessionAllocations& memory = session.memory;
+  const NodeAddresses& addresses = segments.addresses();
+  LoggedSession logged;
+  logged.opened.device_base = addresses.device_base;
+  logged.opened.host_base = addresses.host_base;
+  logged.opened.image_bytes = addresses.device_bytes;
+  logged.opened.host_arena_bytes = addresses.host_bytes;
+  logged.opened.chunk_bytes = kChunk;
+  logged.opened.address_limit = memory.address_limit;
+  logged.device.segments = memory.device_segments;
+  logged.host.segments = memory.host_segments;
+  for (const memory::Block& piece : memory.device->Blocks()) {
+    logged.device.pieces[piece.offset] = {piece.bytes, 0};
+  }
+  for (const memory::Block& piece : memory.host->Blocks()) {
+    logged.host.pieces[piece.offset] = {piece.bytes, 0};
+  }
+  return logged;
+}
+
+TEST_F(SessionSegmentsTest, ASessionOfAnEarlierTorpordHasWhatItHad) {
+  SessionSegments earlier = Make(kTiB);
+  ClientSession session;
+  MakePrimary(session, 1);
+  ASSERT_TRUE(earlier.Begin(session, kGiB).ok());
+  ASSERT_TRUE(earlier.AllocateDevice(session, 3 * kGiB).ok());
+  ASSERT_TRUE(earlier.AllocateHost(session, 100 * kMiB).ok());
+  const LoggedSession logged = LoggedOf(earlier, session);
+  SessionSegments segments = Make(kTiB);
+  ClientSession restored;
+  MakePrimary(restored, 1);
+  ASSERT_EQ(segments.Restore(restored, logged), absl::OkStatus());
+  EXPECT_EQ(restored.memory.device_segments, session.memory.device_segments);
+  EXPECT_EQ(restored.memory.device->Blocks(), session.memory.device->Blocks());
+  EXPECT_EQ(restored.memory.host_blocks.size(), 1u);
+  EXPECT_EQ(segments.free_device_bytes(), earlier.free_device_bytes());
+  ClientSession second;
+  MakePrimary(second, 2);
+  EXPECT_TRUE(absl::IsFailedPrecondition(segments.Restore(second, logged))) << "they are in use";
+  segments.Release(restored);
+  EXPECT_EQ(segments.free_device_bytes(), kTiB);
+}
+
+TEST_F(SessionSegmentsTest, OtherAddressesAreNotTheSessions) {
+  SessionSegments earlier = Make(kTiB);
+  ClientSession session;
+  MakePrimary(session, 1);
+  ASSERT_TRUE(earlier.Begin(session, kGiB).ok());
+  const LoggedSession logged = LoggedOf(earlier, session);
+  SessionSegments smaller = Make(kTiB / 2);
+  SessionSegments apart = Make(kTiB, /*is_apart=*/true);
+  ClientSession restored;
+  MakePrimary(restored, 1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(smaller.Restore(restored, logged)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(apart.Restore(restored, logged)));
+}
+
 }  // namespace
 }  // namespace torpor::server

@@ -147,5 +147,19 @@ TEST(ImageState, AWriteBackThatBeganEarlierDoesNotSaveALaterLease) {
   EXPECT_EQ(image.unsaved_lease(), LeaseId{2});
 }
 
+TEST(ImageState, OfAnEarlierTorpordItIsReplayedWithTheFirstLease) {
+  ImageState image;
+  image.Restore(/*was_saved=*/true, /*replays=*/true);
+  EXPECT_FALSE(image.gpu());
+  EXPECT_TRUE(image.is_replay_due());
+  image.NoteLease(LeaseId{1}, /*is_explicit=*/true);
+  EXPECT_FALSE(image.is_replay_due());
+  EXPECT_FALSE(image.unsaved_lease()) << "it was saved once";
+  ImageState fresh;
+  fresh.Restore(/*was_saved=*/false, /*replays=*/true);
+  fresh.NoteLease(LeaseId{1}, /*is_explicit=*/true);
+  EXPECT_TRUE(fresh.unsaved_lease());
+}
+
 }  // namespace
 }  // namespace torpor::server

@@ -56,5 +56,21 @@ TEST_F(SessionTableTest, OpenedBlocksAreTheProcesss) {
   EXPECT_TRUE(tables_.sessions.OwnersOpenedBy(*owner).empty());
 }
 
+// A session of an earlier torpord.
+TEST_F(SessionTableTest, AStreamCanTurnOutToBeAnAbsentClients) {
+  tables_.sessions.BeginIdsAt(SessionId{50});
+  const SessionPtr session = tables_.sessions.Add(SessionId{7});
+  session->link->Send(wire::LeaseRevoke{});  // which nobody hears
+  const auto link = std::make_shared<FakeSessionLink>();
+  const SessionPtr newcomer = tables_.sessions.OfLink(link);
+  EXPECT_EQ(newcomer->id, SessionId{50}) << "earlier ids were given out";
+  tables_.sessions.MoveLink(newcomer, session);
+  EXPECT_EQ(tables_.sessions.Find(newcomer->id), nullptr);
+  EXPECT_EQ(tables_.sessions.OfLink(link), session);
+  tables_.sessions.DropLink(session);
+  EXPECT_EQ(tables_.sessions.TakeOfLink(link.get()), nullptr);
+  EXPECT_EQ(tables_.sessions.Find(session->id), session);
+}
+
 }  // namespace
 }  // namespace torpor::server
