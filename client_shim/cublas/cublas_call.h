@@ -5,6 +5,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -45,6 +46,14 @@ class CublasCall {
     if (wide < std::numeric_limits<Field>::min() || wide > std::numeric_limits<Field>::max())
       return Fail(CUBLAS_STATUS_NOT_SUPPORTED);
     field = static_cast<Field>(wide);
+  }
+
+  // Fails the call and says so on stdout, as cuBLAS does, if the parameter of BLAS's `routine` is
+  // illegal. `number` counts from 1, without the handle.
+  void RefuseIf(bool is_illegal, const char* routine, int number) {
+    if (!is_illegal || status_ != CUBLAS_STATUS_SUCCESS) return;
+    std::printf(" ** On entry to %-6s parameter number %d had an illegal value\n", routine, number);
+    Fail(CUBLAS_STATUS_INVALID_VALUE);
   }
 
   void Address(std::uint64_t& field, const void* pointer) const {

@@ -80,6 +80,17 @@ CUresult GetFunctionAttribute(int* value, CUfunction_attribute attribute, const 
   return CUDA_SUCCESS;
 }
 
+CUresult GetFunctionName(const char** name, CUfunction function) {
+  if (!function) return CUDA_ERROR_INVALID_VALUE;
+  return ToCuResult(Runtime().cudaFuncGetName(name, function));
+}
+
+CUresult GetParameter(CUfunction function, std::size_t index, std::size_t* offset,
+                      std::size_t* bytes) {
+  if (!function) return CUDA_ERROR_INVALID_VALUE;
+  return ToCuResult(Runtime().cudaFuncGetParamInfo(function, index, offset, bytes));
+}
+
 CUresult GetLoadingState(CUfunctionLoadingState* state, CUfunction function) {
   if (!state) return CUDA_ERROR_INVALID_VALUE;
   TORPOR_CU_TRY(LoadFunction(function));

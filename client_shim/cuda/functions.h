@@ -9,6 +9,10 @@ namespace torpor::shim {
 // `function` is a CUfunction or a CUkernel. Returns CUDA_ERROR_INVALID_VALUE for attributes of
 // other objects than kernels.
 CUresult GetFunctionAttribute(int* value, CUfunction_attribute attribute, const void* function);
+// As cudaFuncGetName and cudaFuncGetParamInfo, but no function is CUDA_ERROR_INVALID_VALUE.
+CUresult GetFunctionName(const char** name, CUfunction function);
+CUresult GetParameter(CUfunction function, std::size_t index, std::size_t* offset,
+                      std::size_t* bytes);
 // Loads the function first, so that the state is always "loaded".
 CUresult GetLoadingState(CUfunctionLoadingState* state, CUfunction function);
 CUresult LoadFunction(CUfunction function);

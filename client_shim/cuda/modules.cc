@@ -32,6 +32,14 @@ CUresult GetGlobal(CUdeviceptr* address, std::size_t* bytes, cudaLibrary_t libra
   return ToCuResult(Runtime().cudaLibraryGetGlobal(AsPointers(address), bytes, library, name));
 }
 
+CUresult GetModuleFunction(CUfunction* function, cudaLibrary_t library, const char* name) {
+  if (!function) return CUDA_ERROR_INVALID_VALUE;
+  cudaKernel_t kernel = nullptr;
+  const cudaError_t error = Runtime().cudaLibraryGetKernel(&kernel, library, name);
+  *function = reinterpret_cast<CUfunction>(kernel);
+  return ToCuResult(error);
+}
+
 CUresult GetModule(CUmodule* module, CUlibrary library) {
   if (!module || !library) return CUDA_ERROR_INVALID_VALUE;
   *module = reinterpret_cast<CUmodule>(library);

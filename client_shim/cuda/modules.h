@@ -24,6 +24,8 @@ CUresult LoadModuleData(CUmodule* module, const void* code, unsigned option_coun
                         CUjit_option* options, void** values);
 // Always CU_MODULE_LAZY_LOADING.
 CUresult GetLoadingMode(CUmoduleLoadingMode* mode);
+// Gives null if there is no such function.
+CUresult GetModuleFunction(CUfunction* function, cudaLibrary_t library, const char* name);
 // The address and size in bytes of a __device__ or __constant__ variable.
 CUresult GetGlobal(CUdeviceptr* address, std::size_t* bytes, cudaLibrary_t library,
                    const char* name);

@@ -117,10 +117,19 @@ cublasStatus_t ReduceMixed(cublasHandle_t handle, std::initializer_list<AccessEx
   }
 }
 
+// Whether cuBLAS has a dot product of these types: both vectors and the result of one, which is
+// also what the sum is of, or f32 for halves.
+bool HaveDot(cudaDataType x, cudaDataType y, cudaDataType result, cudaDataType sum) {
+  const bool is_half = x == CUDA_R_16F || x == CUDA_R_16BF;
+  return y == x && result == x && sum == (is_half ? CUDA_R_32F : x);
+}
+
 // The dot product of two vectors, summed in double precision.
 cublasStatus_t AnyDotEx(cublasHandle_t handle, int n, const MixedVector& x, const MixedVector& y,
-                        bool conjugates, void* result, cudaDataType result_type) {
-  if (!AreKnown({x.type, y.type})) return CUBLAS_STATUS_NOT_SUPPORTED;
+                        bool conjugates, void* result, cudaDataType result_type,
+                        cudaDataType sum_type) {
+  if (!AreKnown({x.type, y.type}) || !HaveDot(x.type, y.type, result_type, sum_type))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   return ReduceMixed(handle,
                      {VectorOf(x.data, n, x.increment, x.type, false),
                       VectorOf(y.data, n, y.increment, y.type, false)},
@@ -136,15 +145,16 @@ cublasStatus_t AnyDotEx(cublasHandle_t handle, int n, const MixedVector& x, cons
 
 cublasStatus_t DotEx(cublasHandle_t handle, int n, const void* x, cudaDataType x_type, int incx,
                      const void* y, cudaDataType y_type, int incy, void* result,
-                     cudaDataType result_type, cudaDataType) {
-  return AnyDotEx(handle, n, {x, x_type, n, incx}, {y, y_type, n, incy}, false, result,
-                  result_type);
+                     cudaDataType result_type, cudaDataType sum_type) {
+  return AnyDotEx(handle, n, {x, x_type, n, incx}, {y, y_type, n, incy}, false, result, result_type,
+                  sum_type);
 }
 
 cublasStatus_t DotcEx(cublasHandle_t handle, int n, const void* x, cudaDataType x_type, int incx,
                       const void* y, cudaDataType y_type, int incy, void* result,
-                      cudaDataType result_type, cudaDataType) {
-  return AnyDotEx(handle, n, {x, x_type, n, incx}, {y, y_type, n, incy}, true, result, result_type);
+                      cudaDataType result_type, cudaDataType sum_type) {
+  return AnyDotEx(handle, n, {x, x_type, n, incx}, {y, y_type, n, incy}, true, result, result_type,
+                  sum_type);
 }
 
 cublasStatus_t Nrm2Ex(cublasHandle_t handle, int n, const void* x, cudaDataType x_type, int incx,

@@ -23,8 +23,8 @@ struct VirtualMemoryCosts {
 };
 
 // What calls of a real driver cost, in modelled time and in GPU memory. The defaults were measured
-// on an H100 (bench/results/gpu_check_h100.json), `copy_call_us` is an assumption; in force where Strictness has `costs` or, for
-// memory, `memory_overheads`.
+// on an H100 (bench/results/gpu_check_h100.json), `copy_call_us` is an assumption; in force where
+// Strictness has `costs` or, for memory, `memory_overheads`.
 struct DriverCosts {
   VirtualMemoryCosts vmm;
   double pin_ms_per_gib = 29;  // registering or allocating pinned host memory that was touched

@@ -89,7 +89,7 @@ _MODULES = {
     "cuModuleLoadDataEx": "LoadModuleData(module, image, numOptions, options, optionValues)",
     "cuModuleLoadFatBinary": "LoadModuleData(module, fatCubin, 0, nullptr, nullptr)",
     "cuModuleUnload": "cudaLibraryUnload(AsLibrary(hmod))",
-    "cuModuleGetFunction": "cudaLibraryGetKernel(AsKernels(hfunc), AsLibrary(hmod), name)",
+    "cuModuleGetFunction": "GetModuleFunction(hfunc, AsLibrary(hmod), name)",
     "cuModuleGetFunctionCount": "cudaLibraryGetKernelCount(count, AsLibrary(mod))",
     "cuModuleEnumerateFunctions":
         "cudaLibraryEnumerateKernels(AsKernels(functions), numFunctions, AsLibrary(mod))",
@@ -122,8 +122,8 @@ _MODULES = {
     "cuFuncSetSharedMemConfig":
         "cudaFuncSetSharedMemConfig(hfunc, static_cast<cudaSharedMemConfig>(config))",
     "cuFuncGetModule": "GetModuleOf(hmod, hfunc)",
-    "cuFuncGetName": "cudaFuncGetName(name, hfunc)",
-    "cuFuncGetParamInfo": "cudaFuncGetParamInfo(func, paramIndex, paramOffset, paramSize)",
+    "cuFuncGetName": "GetFunctionName(name, hfunc)",
+    "cuFuncGetParamInfo": "GetParameter(func, paramIndex, paramOffset, paramSize)",
     "cuFuncIsLoaded": "GetLoadingState(state, function)",
     "cuFuncLoad": "LoadFunction(function)",
     "cuLinkCreate_v2": "CreateLink(numOptions, options, optionValues, stateOut)",

@@ -1,12 +1,16 @@
 """Emits the client's libcublas: what is hand-written, and the generated entries of the calls."""
 
+import re
+
 import emit_exports
 from surface import Answer
 from vocabulary import (
-    DevicePtr, Handle, ParameterInfo, Scalar, ScalarResult, Value, call_commands)
+    DevicePtr, Handle, Matrix, ParameterInfo, Scalar, ScalarResult, Value, call_commands)
 
 _PREAMBLE = """\
 #include <cublas_api.h>
+
+#include <algorithm>
 
 #include "client_shim/cublas/cublas_call.h"
 #include "client_shim/cublas/rotations.h"
@@ -15,6 +19,7 @@ _PREAMBLE = """\
 
 using torpor::shim::CublasCall;
 using torpor::wire::DataTypeBytes;
+using torpor::wire::Oriented;
 using torpor::wire::ScalarBytes;
 """
 
@@ -49,8 +54,11 @@ def _entry(export):
 
 def _send(call, command):
     lines = [f"  torpor::wire::{command.name} command;"]
-    for name in command.fields:
-        lines.append(f"  call.{_put(call.parameters[name], name)};")
+    values = [n for n in command.fields if isinstance(call.parameters[n], Value)]
+    others = [n for n in command.fields if n not in values]
+    lines += [f"  call.{_put(call.parameters[name], name)};" for name in values]
+    lines += _refusals(call, command)
+    lines += [f"  call.{_put(call.parameters[name], name)};" for name in others]
     if command.result is None:
         return lines + ["  return call.Send(command);"]
     result, = command.result
@@ -59,6 +67,25 @@ def _send(call, command):
            if element.c_type == "void" else
            f"Ask<{element.c_type}>(command, answer, answer.{result}, {result})")
     return lines + [f"  torpor::wire::{command.name}Result answer;", f"  return call.{ask};"]
+
+
+def _refusals(call, command):
+    """What cuBLAS says about wrong sizes of a plain product; of other routines it is not known."""
+    product = re.fullmatch(r"cublas([SDCZ])gemm_v2", call.symbol)
+    if product is None:
+        return
+    numbers = {name: i for i, name in enumerate(call.parameters)}  # the handle is 0
+    leading = {word.what.leading: word.what.rows for word in call.parameters.values()
+               if isinstance(word, DevicePtr) and isinstance(word.what, Matrix)}
+    for name, number in numbers.items():
+        if name in ("m", "n", "k"):
+            wrong = f"command.{name} < 0"
+        elif name in leading:
+            rows = re.sub(r"\b(trans[ab]|[mnk])\b", r"command.\1", leading[name])
+            wrong = f"command.{name} < std::max(1, {rows})"
+        else:
+            continue
+        yield f'  call.RefuseIf({wrong}, "{product[1]}GEMM", {number});'
 
 
 def _put(word, name):

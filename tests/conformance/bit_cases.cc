@@ -144,17 +144,18 @@ void AddCounts(const std::string& bits, std::vector<PtxCase>& cases) {
   cases.push_back(Each("bitops(brev)", "brev." + bits + " D, A;", Reversed<T>));
 }
 
+// PTX ISA restricts position and length to 0..255; GPUs differ beyond.
 void DrawField(std::mt19937_64& random, Operands& operands) {
   operands = {random(), random() % 80, random() % 80};
-  if (random() % 8 == 0) operands[1] += 256 * (random() % 256);  // only the low byte counts
+  if (random() % 8 == 0) operands[1 + random() % 2] = 80 + random() % 176;
 }
 
 // PTX ISA's own pseudocode of bfe.
 template <typename T>
 T Field(T a, U32 at, U32 count) {
   constexpr int kTop = static_cast<int>(kBitsOf<T>) - 1;
-  const int begin = static_cast<int>(at & 255);
-  const int length = static_cast<int>(count & 255);
+  const int begin = static_cast<int>(at);
+  const int length = static_cast<int>(count);
   const bool sign =
       std::is_signed_v<T> && length != 0 && (a >> std::min(begin + length - 1, kTop) & 1) != 0;
   std::make_unsigned_t<T> result = 0;

@@ -129,6 +129,12 @@ cudaError_t CopyStaged(const LocatedPlace& to, const LocatedPlace& from, const C
   return error != cudaSuccess ? error : freed;
 }
 
+// Whether the kind calls an array host memory. NVIDIA's runtime has an error of its own for that.
+bool ContradictsArrays(cudaMemcpyKind kind, const CopyPlace& to, const CopyPlace& from) {
+  return (to.array && (kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost)) ||
+         (from.array && (kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice));
+}
+
 // Turns to the arrays' device if allowed; executors know only arrays of their own device.
 cudaError_t UseArrays(const LocatedPlace& to, const LocatedPlace& from, const ClientStream& stream,
                       Wait wait) {
@@ -165,6 +171,7 @@ cudaError_t CopyVolumes(CopyPlace to, CopyPlace from, const CopyVolume& volume, 
                         cudaStream_t stream_handle, Wait wait) {
   TORPOR_TRY(Begin());
   if (volume.width == 0 || volume.height == 0 || volume.depth == 0) return cudaSuccess;
+  if (ContradictsArrays(kind, to, from)) return cudaErrorInvalidMemcpyDirection;
   LocatedPlace target{std::move(to)};
   LocatedPlace source{std::move(from)};
   std::uint64_t target_span = 0;

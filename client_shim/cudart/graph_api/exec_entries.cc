@@ -3,7 +3,6 @@
 #include "client_shim/cudart/graph/graph_lock.h"
 #include "client_shim/cudart/graph_api/graph_exec.h"
 #include "client_shim/cudart/stream/streams.h"
-#include "client_shim/cudart/stream/submit.h"
 
 namespace torpor::shim {
 namespace {
@@ -40,24 +39,12 @@ cudaError_t InstantiateWith(cudaGraphExec_t* exec, cudaGraph_t graph,
   return error;
 }
 
-// A launch of an instantiated graph; captured, the graph becomes a child of the graph being built.
-struct GraphLaunchWork {
-  std::shared_ptr<GraphExec> exec;
-
-  cudaError_t MakeNode(NodeWork& node) const {
-    node = ChildWork{exec->CloneGraph()};
-    return cudaSuccess;
-  }
-  cudaError_t Send(cudaStream_t handle) const {
-    ClientStreamPtr stream;
-    TORPOR_TRY(UseStream(handle, stream));
-    return exec->Launch(stream);
-  }
-};
-
-cudaError_t LaunchGraph(cudaGraphExec_t handle, cudaStream_t stream) {
-  const GraphLaunchWork work{GraphExec::Find(handle)};
-  return work.exec ? Submit(stream, work) : cudaErrorInvalidValue;
+// Breaks a capture of the stream: no graph holds launches of instantiated graphs.
+cudaError_t LaunchGraph(cudaGraphExec_t handle, cudaStream_t stream_handle) {
+  ClientStreamPtr stream;
+  TORPOR_TRY(UseStream(stream_handle, stream));
+  const std::shared_ptr<GraphExec> exec = GraphExec::Find(handle);
+  return exec ? exec->Launch(stream) : cudaErrorInvalidValue;
 }
 
 // cudaGraphExecUpdate. Holds GraphLock while waiting for a running launch.

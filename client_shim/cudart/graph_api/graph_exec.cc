@@ -88,11 +88,6 @@ void GraphExec::DestroyAll() {
   TheExecs().TakeIf([](const GraphExec& exec) { return &exec.core_ == &Core(); });
 }
 
-std::unique_ptr<Graph> GraphExec::CloneGraph() {
-  const auto lock = AwaitIdle();
-  return graph_->Clone();
-}
-
 // Maps the nodes of the given graph, and of all child graphs, to the nodes of the clone.
 void GraphExec::IndexOriginals(const Graph& graph) {
   for (const auto& node : graph.nodes()) {

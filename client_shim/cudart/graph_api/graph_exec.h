@@ -34,9 +34,6 @@ class GraphExec : public std::enable_shared_from_this<GraphExec> {
   // Those of the device in use.
   static void DestroyAll();
 
-  // A graph of the same work as it is now.
-  std::unique_ptr<Graph> CloneGraph();
-
   unsigned long long flags() const { return flags_; }
 
   // Launches on a stream ready for a command, of the device of the instantiation.

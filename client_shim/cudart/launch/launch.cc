@@ -227,13 +227,16 @@ cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
   });
 }
 
-// Called only by nvcc's code with a result of __cudaGetKernel, so no look-up is needed.
+// Called only by nvcc's code with a result of __cudaGetKernel, so no look-up is needed. NVIDIA's
+// runtime tells a bad configuration as the driver does here, and otherwise in cudaLaunchKernel.
 cudaError_t __cudaLaunchKernel(cudaKernel_t handle, dim3 grid, dim3 block, void** arguments,
                                size_t shared_bytes, cudaStream_t stream) {
   return Entry([&] {
     auto* const kernel = reinterpret_cast<ClientKernel*>(handle);
     if (!kernel) return cudaErrorInvalidDeviceFunction;
-    return LaunchPrepared(*kernel, {grid, block, shared_bytes, stream, 0}, arguments);
+    const cudaError_t error =
+        LaunchPrepared(*kernel, {grid, block, shared_bytes, stream, 0}, arguments);
+    return error == cudaErrorInvalidConfiguration ? cudaErrorInvalidValue : error;
   });
 }
 

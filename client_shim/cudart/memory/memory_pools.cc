@@ -30,6 +30,8 @@ namespace {
 
 // Pools reserve whole chunks of the executor, so that each segment can be returned.
 constexpr std::uint64_t kSegmentBytes = 2 * kMiB;
+// A driver's pool grows by so much, so a limit below is no limit for an allocation that fits.
+constexpr std::uint64_t kLimitBytes = 32 * kMiB;
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 48;  // sums stay far below 2^64
 
 // The pools of a device. A single mutex suffices: allocations are rare beside launches.
@@ -165,7 +167,8 @@ class Pools {
   // Reserves a segment for `bytes`. cudaErrorMemoryAllocation beyond the pool's or session's limit.
   cudaError_t Reserve(MemoryPool& pool, std::uint64_t bytes) {
     const std::uint64_t segment = RoundUp(bytes, kSegmentBytes);
-    if (pool.max_bytes != 0 && pool.memory.reserved().now + segment > pool.max_bytes)
+    const std::uint64_t limit = RoundUp(pool.max_bytes, kLimitBytes);
+    if (limit != 0 && pool.memory.reserved().now + segment > limit)
       return cudaErrorMemoryAllocation;
     std::uint64_t begin = 0;
     TORPOR_TRY(Core().Malloc(segment, begin));

@@ -18,7 +18,7 @@ struct MemoryPool;
 cudaMemPool_t DefaultPool();
 cudaMemPool_t CurrentPool();
 cudaError_t SetCurrentPool(cudaMemPool_t pool);
-// Creates a pool of at most `max_bytes` of device memory; 0 for no limit.
+// Creates a pool of at most `max_bytes` of device memory, rounded up to 32 MiB; 0 for no limit.
 cudaError_t CreatePool(std::uint64_t max_bytes, cudaMemPool_t& pool);
 // Destroys a pool. Blocks in use stay valid.
 cudaError_t DestroyPool(cudaMemPool_t pool);

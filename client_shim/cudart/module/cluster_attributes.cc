@@ -16,7 +16,7 @@ cudaError_t NoteClusterAttribute(const ClientKernel& kernel, cudaFuncAttribute a
     case cudaFuncAttributeRequiredClusterWidth:
     case cudaFuncAttributeRequiredClusterHeight:
     case cudaFuncAttributeRequiredClusterDepth:
-      if (kernel.entry.cluster[0] != 0) return cudaErrorNotPermitted;
+      if (kernel.entry.cluster[0] != 0) return cudaErrorInvalidValue;
       if (value < 0) return cudaErrorInvalidValue;
       here.required_cluster[static_cast<std::size_t>(
           attribute - cudaFuncAttributeRequiredClusterWidth)] = static_cast<std::uint32_t>(value);

@@ -148,6 +148,11 @@ cudaError_t InvalidateCapture(cudaStream_t handle, cudaError_t error) {
   return error;
 }
 
+void InvalidateCaptureOf(const CapturedRecord& record) {
+  const GraphLock lock;
+  if (const CapturePtr sequence = record.capture.lock()) sequence->is_valid = false;
+}
+
 cudaError_t RefuseCaptured(const ClientStreamPtr& stream) {
   if (!AnyCapture()) return cudaSuccess;
   const GraphLock lock;

@@ -40,6 +40,8 @@ cudaError_t CaptureWait(cudaStream_t stream, const CapturedRecord& record);
 
 // Breaks the stream's capture. Returns `error` if the capture was valid.
 cudaError_t InvalidateCapture(cudaStream_t stream, cudaError_t error);
+// Breaks the capture of the record, if the capture has not ended.
+void InvalidateCaptureOf(const CapturedRecord& record);
 
 // Called before commands that no graph can hold: breaks every capture that work on `stream` would
 // disturb and returns CUDA's error; cudaSuccess if no capture is concerned.

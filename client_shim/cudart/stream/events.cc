@@ -179,11 +179,18 @@ cudaError_t Record(cudaEvent_t handle, cudaStream_t stream, unsigned flags) {
   return Submit(stream, RecordWork{*event, flags});
 }
 
+// A capture does not survive a question about an event that was recorded in the capture.
+cudaError_t RefuseCapturedEvent(const Event& event) {
+  if (!event.is_captured) return cudaSuccess;
+  InvalidateCaptureOf(event.captured);
+  return cudaErrorCapturedEvent;
+}
+
 cudaError_t Query(cudaEvent_t handle) {
   EventPtr event;
   TORPOR_TRY(FindEvent(handle, event));
   if (event->shared) return QuerySharedEvent(*event->shared);
-  if (event->is_captured) return cudaErrorCapturedEvent;
+  TORPOR_TRY(RefuseCapturedEvent(*event));
   if (IsComplete(*event)) return Core().TakeAsyncError();
   if (event->slot == 0) return Ask(wire::EventSynchronize{event->wire});
   TORPOR_TRY(Core().Flush());
@@ -194,7 +201,7 @@ cudaError_t Synchronize(cudaEvent_t handle) {
   EventPtr event;
   TORPOR_TRY(FindEvent(handle, event));
   if (event->shared) return SynchronizeSharedEvent(*event->shared);
-  if (event->is_captured) return cudaErrorCapturedEvent;
+  TORPOR_TRY(RefuseCapturedEvent(*event));
   if (IsComplete(*event)) return Core().TakeAsyncError();
   return Ask(wire::EventSynchronize{event->wire});
 }

@@ -169,11 +169,45 @@ void SetView(const cudaResourceViewDesc& view, wire::TextureCreate& create) {
   create.view_layers = {view.firstLayer, view.lastLayer};
 }
 
+bool FormatOf(cudaArray_t handle, ChannelFormat& format) {
+  ClientArrayPtr array;
+  if (FindArray(handle, array) != cudaSuccess) return false;
+  format = array->format;
+  return true;
+}
+
+// Finds the format of the texels; returns false for a resource without one.
+bool FindFormat(const cudaResourceDesc& resource, ChannelFormat& format) {
+  ClientMipmappedArrayPtr mipmapped;
+  switch (resource.resType) {
+    case cudaResourceTypeArray:
+      return FormatOf(resource.res.array.array, format);
+    case cudaResourceTypeMipmappedArray:
+      if (FindMipmappedArray(resource.res.mipmap.mipmap, mipmapped) != cudaSuccess) return false;
+      return FormatOf(reinterpret_cast<cudaArray_t>(mipmapped->levels.front()), format);
+    case cudaResourceTypePitch2D:
+      return ToChannelFormat(resource.res.pitch2D.desc, format) == cudaSuccess;
+    case cudaResourceTypeLinear:  // has no filter
+      return false;
+  }
+  return false;
+}
+
+// Whether the texture would filter between integers. Drivers do not look, NVIDIA's runtime does.
+bool FiltersIntegers(const cudaResourceDesc& resource, const cudaTextureDesc& texture) {
+  ChannelFormat format;
+  if (texture.filterMode != cudaFilterModeLinear || !FindFormat(resource, format)) return false;
+  const bool holds_floats =
+      format.format == CU_AD_FORMAT_HALF || format.format == CU_AD_FORMAT_FLOAT;
+  return !holds_floats && (texture.readMode == cudaReadModeElementType || format.channel_bytes > 2);
+}
+
 // Keeps the descriptions for queries. `view` may be null.
 cudaError_t CreateTexture(cudaTextureObject_t* out, const cudaResourceDesc* resource,
                           const cudaTextureDesc* texture, const cudaResourceViewDesc* view) {
   if (!out || !resource || !texture) return cudaErrorInvalidValue;
   TORPOR_TRY(Begin());
+  if (!view && FiltersIntegers(*resource, *texture)) return cudaErrorInvalidValue;
   wire::TextureCreate create;
   TORPOR_TRY(SetResource(*resource, create));
   SetSampling(*texture, create);
@@ -194,12 +228,11 @@ cudaError_t CreateSurface(cudaSurfaceObject_t* out, const cudaResourceDesc* reso
   return Create(TheSurfaces(), {create.surface, *resource, {}, std::nullopt}, create, out);
 }
 
-// Destroying the value 0 is a success, as in CUDA.
+// Destroying a value that is no object is a success, as in CUDA.
 cudaError_t Destroy(TextureObjects& objects, std::uint64_t value) {
   TORPOR_TRY(Begin());
-  if (value == 0) return cudaSuccess;
   const std::optional<TextureObject> object = objects.Take(value);
-  return object ? DestroyObjectWire(object->wire) : cudaErrorInvalidResourceHandle;
+  return object ? DestroyObjectWire(object->wire) : cudaSuccess;
 }
 
 // Answers a query by `select(object)`. cudaErrorInvalidValue for an unknown value.

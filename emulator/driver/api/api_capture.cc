@@ -61,6 +61,10 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream stream, CUgraph* graph) {
 
 CUresult CUDAAPI cuGraphLaunch(CUgraphExec exec, CUstream stream) {
   return OnStream(OrDefault(stream), [&](const StreamTarget& target) {
+    if (const auto capture = target.stream->capture()) {
+      capture->Invalidate();
+      return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
     const CapturedGraph* found = Driver::Get().graph_execs().Get(exec);
     return found == nullptr ? CUDA_ERROR_INVALID_VALUE : LaunchGraph(target, found->work);
   });

@@ -251,6 +251,7 @@ CUresult CUDAAPI cuFuncGetModule(CUmodule* module, CUfunction function) {
 }
 
 CUresult CUDAAPI cuFuncGetName(const char** name, CUfunction function) {
+  if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return OnFunction(function, [&](FunctionObject& found) {
     if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *name = found.info().name.c_str();
@@ -260,6 +261,7 @@ CUresult CUDAAPI cuFuncGetName(const char** name, CUfunction function) {
 
 CUresult CUDAAPI cuFuncGetParamInfo(CUfunction function, size_t index, size_t* offset,
                                     size_t* size) {
+  if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return OnFunction(function, [&](FunctionObject& found) {
     const auto& parameters = found.info().parameters;
     if (offset == nullptr || index >= parameters.size()) return CUDA_ERROR_INVALID_VALUE;

@@ -30,6 +30,14 @@ CUresult ElapsedTime(float* ms, CUevent start, CUevent end) {
   });
 }
 
+// A capture does not survive a question about an event that was recorded in the capture.
+CUresult RefuseCaptured(const Event& event) {
+  const auto capture = event.capture();
+  if (capture == nullptr) return CUDA_SUCCESS;
+  capture->Invalidate();
+  return CUDA_ERROR_CAPTURED_EVENT;
+}
+
 }  // namespace
 
 extern "C" {
@@ -86,6 +94,7 @@ CUresult CUDAAPI cuEventQuery(CUevent event) {
     if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (ContextStack().empty()) return CUDA_ERROR_INVALID_CONTEXT;
     const Context& context = *ContextStack().back().context;
+    TORPOR_TRY(RefuseCaptured(*found));
     const auto recording = found->recording();
     if (recording == nullptr) return context.sticky();
     return recording->done() ? context.StateOf(*recording) : CUDA_ERROR_NOT_READY;
@@ -96,6 +105,7 @@ CUresult CUDAAPI cuEventSynchronize(CUevent event) {
   return InContext([&](Context& context) {
     const Event* found = Driver::Get().events().Get(event);
     if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    TORPOR_TRY(RefuseCaptured(*found));
     if (const auto recording = found->recording()) recording->Wait();
     return context.sticky();
   });

@@ -36,10 +36,11 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject* object, const CUDA_RESOURCE_DESC
   });
 }
 
+// A number that is no object is no error, as in NVIDIA's driver.
 CUresult CUDAAPI cuTexObjectDestroy(CUtexObject object) {
   return InContext([&](Context&) {
-    return Driver::Get().texture_objects().DestroyTexture(object) ? CUDA_SUCCESS
-                                                                  : CUDA_ERROR_INVALID_VALUE;
+    (void)Driver::Get().texture_objects().DestroyTexture(object);
+    return CUDA_SUCCESS;
   });
 }
 
@@ -77,8 +78,8 @@ CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject* object, const CUDA_RESOURCE_DE
 
 CUresult CUDAAPI cuSurfObjectDestroy(CUsurfObject object) {
   return InContext([&](Context&) {
-    return Driver::Get().texture_objects().DestroySurface(object) ? CUDA_SUCCESS
-                                                                  : CUDA_ERROR_INVALID_VALUE;
+    (void)Driver::Get().texture_objects().DestroySurface(object);
+    return CUDA_SUCCESS;
   });
 }
 

@@ -86,7 +86,7 @@ CUresult FunctionObject::SetAttribute(CUfunction_attribute attribute, int value,
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
-      if (info_.cluster.x != 0) return CUDA_ERROR_NOT_PERMITTED;
+      if (info_.cluster.x != 0) return CUDA_ERROR_INVALID_VALUE;
       if (value < 0) return CUDA_ERROR_INVALID_VALUE;
       required_cluster_[static_cast<std::size_t>(attribute -
                                                  CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH)] = value;

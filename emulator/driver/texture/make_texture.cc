@@ -165,7 +165,6 @@ Outcome Sampling(const CUDA_TEXTURE_DESC& description, Texture& texture) {
   texture.has_normalized_values =
       !HasFlag(description, CU_TRSF_READ_AS_INTEGER) && IsNarrowInteger(texture.format);
   texture.is_srgb = HasFlag(description, CU_TRSF_SRGB);
-  texture.filters = description.filterMode == CU_TR_FILTER_MODE_LINEAR;
   texture.blends_levels = description.mipmapFilterMode == CU_TR_FILTER_MODE_LINEAR;
   texture.level_bias = description.mipmapLevelBias;
   texture.min_level = description.minMipmapLevelClamp;
@@ -176,7 +175,8 @@ Outcome Sampling(const CUDA_TEXTURE_DESC& description, Texture& texture) {
     texture.address[i] = static_cast<AddressMode>(description.addressMode[i]);
   }
   const bool reads_floats = texture.has_normalized_values || IsFloatingPoint(texture.format.type);
-  if (texture.filters && !reads_floats) return InvalidValue("a filter between integers");
+  // NVIDIA's driver takes a filter between integers; its runtime does not.
+  texture.filters = reads_floats && description.filterMode == CU_TR_FILTER_MODE_LINEAR;
   if (texture.is_srgb &&
       (!texture.has_normalized_values || ChannelBytes(texture.format.type) > 1)) {
     return InvalidValue("sRGB of other than normalised bytes");
@@ -229,9 +229,8 @@ DriverResult<Surface> MakeSurface(const CUDA_RESOURCE_DESC& resource,
     return InvalidValue("a surface of other than an array");
   }
   const Array* array = resources.arrays.Get(resource.res.array.hArray);
-  if (array == nullptr || (array->description.Flags & CUDA_ARRAY3D_SURFACE_LDST) == 0) {
-    return InvalidValue("no array that surfaces may write");
-  }
+  // As in NVIDIA's driver, an array made without CUDA_ARRAY3D_SURFACE_LDST is taken, too.
+  if (array == nullptr) return InvalidValue("no array");
   return Surface{array->format, array->level, array->memory};
 }
 

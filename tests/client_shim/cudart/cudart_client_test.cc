@@ -150,6 +150,18 @@ TEST_F(LaunchTest, WhatIsWrongWithALaunchIsToldAtOnce) {
   EXPECT_TRUE(core_.sent.empty());
 }
 
+TEST_F(LaunchTest, LaunchesOfNvccsCodeTellABadConfigurationAsTheDriverDoes) {
+  ASSERT_EQ(Launch({1, 1, 1}, {1, 1, 1}), cudaSuccess);
+  cudaKernel_t kernel = nullptr;
+  ASSERT_EQ(__cudaGetKernel(&kernel, &kHostFunction), cudaSuccess);
+  const auto launch = [&](dim3 grid, dim3 block) {
+    return __cudaLaunchKernel(kernel, grid, block, nullptr, 0, nullptr);
+  };
+  EXPECT_EQ(launch({1, 1, 1}, {1024, 2, 1}), cudaErrorInvalidValue);
+  EXPECT_EQ(launch({0, 1, 1}, {1, 1, 1}), cudaErrorInvalidValue);
+  EXPECT_EQ(launch({1, 1, 1}, {512, 1, 1}), cudaErrorLaunchOutOfResources);
+}
+
 TEST_F(LaunchTest, OccupancyIsRememberedUntilAnAttributeIsSet) {
   ASSERT_EQ(Launch({1, 1, 1}, {1, 1, 1}), cudaSuccess);
   const auto occupancy = [] {

@@ -1,6 +1,7 @@
 #include <cublas_v2.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -220,6 +221,22 @@ TEST_F(CublasClientTest, WideSizesAreCheckedAndNarrowed) {
   EXPECT_EQ(cublasSscal_64(handle_, std::int64_t{1} << 31, &alpha_, Device<float>(0), 1),
             CUBLAS_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(core_.sent.size(), 1u);
+}
+
+// As cuBLAS does, before the pointers are looked at.
+TEST_F(CublasClientTest, WhatIsWrongWithAProductIsSaidOnStdout) {
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(cublasSgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, -1, 8, 2, nullptr, nullptr, 4, nullptr,
+                        8, nullptr, nullptr, 4),
+            CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(cublasDgemm(handle_, CUBLAS_OP_T, CUBLAS_OP_N, 4, 8, 2, nullptr, nullptr, 1, nullptr, 8,
+                        nullptr, nullptr, 4),
+            CUBLAS_STATUS_INVALID_VALUE);
+  std::fflush(stdout);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            " ** On entry to SGEMM  parameter number 3 had an illegal value\n"
+            " ** On entry to DGEMM  parameter number 8 had an illegal value\n");
+  EXPECT_TRUE(core_.sent.empty());
 }
 
 TEST_F(CublasClientTest, InvalidArgumentsAreRefusedAtTheCall) {

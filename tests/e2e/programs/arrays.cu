@@ -69,7 +69,7 @@ void CheckFlatCopies() {
   EXPECT_CUDA(cudaMemcpy2DToArray(array, 2, 0, sent.data(), kRow, kRow, 1, cudaMemcpyHostToDevice),
               cudaErrorInvalidValue);
   EXPECT_CUDA(cudaMemcpy2DToArray(array, 0, 0, sent.data(), kRow, kRow, 1, cudaMemcpyDeviceToHost),
-              cudaErrorInvalidValue);
+              cudaErrorInvalidMemcpyDirection);
   cudaGetLastError();
   CUDA(cudaStreamDestroy(stream));
   CUDA(cudaFree(device));
@@ -263,7 +263,9 @@ void CheckErrors() {
   resource.resType = cudaResourceTypeArray;
   resource.res.array.array = array;
   cudaSurfaceObject_t surface = 0;
-  REQUIRE(cudaCreateSurfaceObject(&surface, &resource) != cudaSuccess);
+  // An array made without cudaArraySurfaceLoadStore is taken, too.
+  CUDA(cudaCreateSurfaceObject(&surface, &resource));
+  CUDA(cudaDestroySurfaceObject(surface));
   CUDA(cudaFreeArray(array));
   CUDA(cudaFreeArray(nullptr));
   REQUIRE(cudaFreeArray(array) != cudaSuccess);

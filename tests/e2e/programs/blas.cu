@@ -153,6 +153,7 @@ int main() {
   BLAS(cublasSetMathMode(blas, CUBLAS_DEFAULT_MATH));
   Batches(blas);
   Vectors(blas);
+  // cuBLAS says on stdout what is wrong.
   REQUIRE(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, -1, 1, 1, nullptr, nullptr, 1, nullptr, 1,
                       nullptr, nullptr, 1) == CUBLAS_STATUS_INVALID_VALUE);
   BLAS(cublasDestroy(blas));

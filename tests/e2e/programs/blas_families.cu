@@ -97,10 +97,13 @@ static void HalfPrecision(cublasHandle_t blas) {
   BLAS(cublasHgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, kN, kN, kN, &alpha, a.get(), kN, a.get(), kN,
                    &beta, c.get(), kN));
   for (const __half value : c.Read()) REQUIRE(__half2float(value) == 0.5F * kN + 2);
-  float dot = 0;
-  BLAS(cublasDotEx(blas, kN, a.get(), CUDA_R_16F, 1, c.get(), CUDA_R_16F, 1, &dot, CUDA_R_32F,
+  __half dot;
+  BLAS(cublasDotEx(blas, kN, a.get(), CUDA_R_16F, 1, c.get(), CUDA_R_16F, 1, &dot, CUDA_R_16F,
                    CUDA_R_32F));
-  REQUIRE(dot == kN * (0.5F * kN + 2));
+  REQUIRE(__half2float(dot) == kN * (0.5F * kN + 2));
+  float wide = 0;
+  REQUIRE(cublasDotEx(blas, kN, a.get(), CUDA_R_16F, 1, c.get(), CUDA_R_16F, 1, &wide, CUDA_R_32F,
+                      CUDA_R_32F) == CUBLAS_STATUS_NOT_SUPPORTED);
 }
 
 static void Bytes(cublasHandle_t blas) {

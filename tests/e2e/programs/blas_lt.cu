@@ -97,15 +97,16 @@ void SinglePrecision(cublasLtHandle_t handle, bool by_rows) {
   cublasLtMatmulDesc_t matmul = nullptr;
   BLAS(cublasLtMatmulDescCreate(&matmul, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   const cublasOperation_t transposed = CUBLAS_OP_T;
-  // Real libraries have no biases for results that are stored by rows.
+  // cuBLASLt has no biases for results that are stored by rows, nor takes a pointer to one.
   const cublasLtEpilogue_t epilogue =
       by_rows ? CUBLASLT_EPILOGUE_DEFAULT : CUBLASLT_EPILOGUE_GELU_BIAS;
   BLAS(cublasLtMatmulDescSetAttribute(matmul, CUBLASLT_MATMUL_DESC_TRANSA, &transposed,
                                       sizeof transposed));
   BLAS(cublasLtMatmulDescSetAttribute(matmul, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
                                       sizeof epilogue));
-  BLAS(cublasLtMatmulDescSetAttribute(matmul, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &device_bias,
-                                      sizeof device_bias));
+  if (!by_rows)
+    BLAS(cublasLtMatmulDescSetAttribute(matmul, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &device_bias,
+                                        sizeof device_bias));
   const auto layout_a = Layout(CUDA_R_32F, kK, kM, by_rows ? kM : kK, by_rows, kBatch);
   const auto layout_b = Layout(CUDA_R_32F, kK, kN, by_rows ? kN : kK, by_rows, kBatch);
   const auto layout_d = Layout(CUDA_R_32F, kM, kN, by_rows ? kN : kM, by_rows, kBatch);

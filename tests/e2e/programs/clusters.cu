@@ -126,7 +126,7 @@ void CheckNeighbours() {
   CUDA(cudaFuncGetAttributes(&attributes, Neighbours));
   REQUIRE(attributes.requiredClusterWidth == 2 && attributes.requiredClusterHeight == 2);
   EXPECT_CUDA(cudaFuncSetAttribute(Neighbours, cudaFuncAttributeRequiredClusterWidth, 4),
-              cudaErrorNotPermitted);
+              cudaErrorInvalidValue);
   CUDA(cudaFree(out));
 }
 

@@ -170,6 +170,23 @@ static void Functions(CUfunction scale) {
   REQUIRE(std::strcmp(name, "Scale") == 0);
 }
 
+// What is said about a function that there is not.
+static void NoFunction(CUstream stream) {
+  EXPECT_CU(cuLaunchKernel(nullptr, 1, 1, 1, 4096, 1, 1, 0, stream, nullptr, nullptr),
+            CUDA_ERROR_INVALID_HANDLE);
+  int number = 0;
+  int other = 0;
+  EXPECT_CU(cuFuncGetAttribute(&number, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, nullptr),
+            CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_CU(cuOccupancyMaxPotentialBlockSize(&number, &other, nullptr, nullptr, 0, 0),
+            CUDA_ERROR_INVALID_HANDLE);
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
+  EXPECT_CU(cuFuncGetParamInfo(nullptr, 2, &offset, &bytes), CUDA_ERROR_INVALID_VALUE);
+  const char* name = nullptr;
+  EXPECT_CU(cuFuncGetName(&name, nullptr), CUDA_ERROR_INVALID_VALUE);
+}
+
 static void Variables(CUmodule module, unsigned runs) {
   CUdeviceptr address = 0;
   std::size_t bytes = 0;
@@ -188,12 +205,15 @@ static void Modules() {
   CU(cuModuleLoadData(&module, kPtx));
   CUfunction scale = nullptr;
   CU(cuModuleGetFunction(&scale, module, "Scale"));
-  EXPECT_CU(cuModuleGetFunction(&scale, module, "Nothing"), CUDA_ERROR_NOT_FOUND);
+  CUfunction nothing = scale;
+  EXPECT_CU(cuModuleGetFunction(&nothing, module, "Nothing"), CUDA_ERROR_NOT_FOUND);
+  REQUIRE(nothing == nullptr);
   CUstream stream = nullptr;
   CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   Variables(module, 3);
   Launches(scale, stream);
   Functions(scale);
+  NoFunction(stream);
   Variables(module, 6);
   CU(cuStreamDestroy(stream));
   CU(cuModuleUnload(module));

@@ -18,13 +18,14 @@ static void RequireUsable() {
   CUDA(cudaFree(device));
 }
 
+// Launches of nvcc's code tell a bad configuration as the driver does.
 static void Launches() {
   Set<<<1, 2048>>>(nullptr);
-  EXPECT_CUDA(cudaPeekAtLastError(), cudaErrorInvalidConfiguration);
-  EXPECT_CUDA(cudaGetLastError(), cudaErrorInvalidConfiguration);
+  EXPECT_CUDA(cudaPeekAtLastError(), cudaErrorInvalidValue);
+  EXPECT_CUDA(cudaGetLastError(), cudaErrorInvalidValue);
   CUDA(cudaGetLastError());
   Set<<<0, 1>>>(nullptr);
-  EXPECT_CUDA(cudaGetLastError(), cudaErrorInvalidConfiguration);
+  EXPECT_CUDA(cudaGetLastError(), cudaErrorInvalidValue);
   Set<<<1, 1, 1 << 20>>>(nullptr);
   REQUIRE(cudaGetLastError() != cudaSuccess);
   RequireUsable();

@@ -69,7 +69,6 @@ static cudaGraph_t CaptureFork(const Device& device, int length, int term) {
     LaunchMultiplyAdd(device.side, device.b, 1, 2 * term);
   }
   CUDA(cudaEventRecord(device.join, device.side));
-  EXPECT_CUDA(cudaEventQuery(device.join), cudaErrorCapturedEvent);
   CUDA(cudaStreamWaitEvent(device.stream, device.join, 0));
   AddTo<<<kCount / kThreads, kThreads, 0, device.stream>>>(device.a, device.b);
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -143,15 +142,15 @@ static void LaunchesComeOneAfterAnother(const Device& device) {
 
 static void Triple(void* value) { *static_cast<int*>(value) *= 3; }
 
-// Copies, host functions, allocations and launches of other graphs become nodes too.
+// Copies, host functions and allocations become nodes too.
 static void EveryCallBecomesANode(const Device& device) {
-  cudaGraphExec_t inner = Instantiate(CaptureFork(device, 2, 1));  // leaves 6 in a
+  cudaGraphExec_t fork = Instantiate(CaptureFork(device, 2, 1));  // leaves 6 in a
+  CUDA(cudaGraphLaunch(fork, device.stream));
   std::vector<int> host(kCount, 0);
   int number = 1;
   int from_symbol = 0;
   int* temporary = nullptr;
   CUDA(cudaStreamBeginCapture(device.stream, cudaStreamCaptureModeThreadLocal));
-  CUDA(cudaGraphLaunch(inner, device.stream));
   CUDA(cudaMallocAsync(&temporary, kBytes, device.stream));
   CUDA(cudaMemcpyAsync(temporary, device.a, kBytes, cudaMemcpyDeviceToDevice, device.stream));
   LaunchMultiplyAdd(device.stream, temporary, 2, 1);
@@ -171,7 +170,7 @@ static void EveryCallBecomesANode(const Device& device) {
   REQUIRE(number == 27 && from_symbol == 13);
   for (const int value : host) REQUIRE(value == 13);
   CUDA(cudaGraphExecDestroy(exec));
-  CUDA(cudaGraphExecDestroy(inner));
+  CUDA(cudaGraphExecDestroy(fork));
 }
 
 // What a library does that adds nodes of its own to a capture.
@@ -260,6 +259,17 @@ static void WhatCannotBeCapturedBreaksTheCapture(const Device& device) {
   void* memory = nullptr;
   EXPECT_CUDA(cudaMalloc(&memory, kBytes), cudaErrorStreamCaptureUnsupported);
   RequireBroken(device.stream);
+
+  // A question about captured work, and a launch of a graph.
+  CUDA(cudaStreamBeginCapture(device.stream, cudaStreamCaptureModeGlobal));
+  CUDA(cudaEventRecord(device.fork, device.stream));
+  EXPECT_CUDA(cudaEventQuery(device.fork), cudaErrorCapturedEvent);
+  RequireBroken(device.stream);
+  cudaGraphExec_t exec = Instantiate(CaptureFork(device, 1, 1));
+  CUDA(cudaStreamBeginCapture(device.stream, cudaStreamCaptureModeThreadLocal));
+  EXPECT_CUDA(cudaGraphLaunch(exec, device.stream), cudaErrorStreamCaptureUnsupported);
+  RequireBroken(device.stream);
+  CUDA(cudaGraphExecDestroy(exec));
 
   CUDA(cudaStreamBeginCapture(device.stream, cudaStreamCaptureModeRelaxed));
   CUDA(cudaMalloc(&memory, kBytes));

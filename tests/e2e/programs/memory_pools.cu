@@ -57,15 +57,16 @@ static void Rounds(cudaMemPool_t pool) {
   CUDA(cudaFree(sums));
 }
 
-// A pool of limited size: the second stream has to wait for the first one's memory.
+// A pool of limited size: the second stream has to wait for the first one's memory. The limit is a
+// multiple of 32 MiB, by which drivers' pools grow.
 static void Dependencies() {
   cudaMemPoolProps properties{};
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location = {cudaMemLocationTypeDevice, 0};
-  properties.maxSize = std::size_t{8} << 20;
+  properties.maxSize = std::size_t{32} << 20;
   cudaMemPool_t pool = nullptr;
   CUDA(cudaMemPoolCreate(&pool, &properties));
-  constexpr unsigned kCount = 2u << 20;  // 8 MiB
+  constexpr unsigned kCount = 8u << 20;  // 32 MiB
   cudaStream_t first;
   cudaStream_t second;
   CUDA(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
@@ -75,15 +76,16 @@ static void Dependencies() {
   sums[0] = sums[1] = 0;
   unsigned* one = nullptr;
   CUDA(cudaMallocFromPoolAsync(&one, kCount * sizeof *one, pool, first));
-  Fill<<<1, 32, 0, first>>>(one, kCount, 1);
-  Sum<<<1, 32, 0, first>>>(one, kCount, &sums[0]);
+  Fill<<<4, 128, 0, first>>>(one, kCount, 1);
+  Sum<<<4, 128, 0, first>>>(one, kCount, &sums[0]);
   CUDA(cudaFreeAsync(one, first));
   unsigned* two = nullptr;
   CUDA(cudaMallocFromPoolAsync(&two, kCount * sizeof *two, pool, second));
-  Fill<<<1, 32, 0, second>>>(two, kCount, 2);
-  Sum<<<1, 32, 0, second>>>(two, kCount, &sums[1]);
+  Fill<<<4, 128, 0, second>>>(two, kCount, 2);
+  Sum<<<4, 128, 0, second>>>(two, kCount, &sums[1]);
   void* third = nullptr;
-  EXPECT_CUDA(cudaMallocFromPoolAsync(&third, 1, pool, second), cudaErrorMemoryAllocation);
+  EXPECT_CUDA(cudaMallocFromPoolAsync(&third, std::size_t{1} << 30, pool, second),
+              cudaErrorMemoryAllocation);
   (void)cudaGetLastError();
   CUDA(cudaFreeAsync(two, second));
   CUDA(cudaStreamSynchronize(second));

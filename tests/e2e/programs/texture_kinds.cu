@@ -236,15 +236,15 @@ void CheckSrgbAndBorder(float* out) {
   CUDA(cudaGetTextureObjectTextureDesc(&known, texture));
   REQUIRE(known.sRGB == 1 && known.readMode == cudaReadModeNormalizedFloat);
   CUDA(cudaDestroyTextureObject(texture));
-  // A filter between integers, and a texture of nothing.
+  // A filter between integers, a texture of nothing, and a number that is no texture.
   sampling = Sampling(true, cudaFilterModeLinear);
   cudaTextureObject_t none = 0;
   const cudaResourceDesc of_array = OfArray(array);
   REQUIRE(cudaCreateTextureObject(&none, &of_array, &sampling, nullptr) != cudaSuccess);
   const cudaResourceDesc of_nothing = OfArray(nullptr);
   REQUIRE(cudaCreateTextureObject(&none, &of_nothing, &sampling, nullptr) != cudaSuccess);
-  REQUIRE(cudaDestroyTextureObject(1234567) != cudaSuccess);
   cudaGetLastError();
+  CUDA(cudaDestroyTextureObject(1234567));
   CUDA(cudaFreeArray(array));
 }
 

@@ -24,7 +24,7 @@ static void Work(int thread) {
     }
     if (thread % 2 == 0) {
       Add<<<1, 5000, 0, stream>>>(device, 1, kCount);
-      EXPECT_CUDA(cudaGetLastError(), cudaErrorInvalidConfiguration);
+      EXPECT_CUDA(cudaGetLastError(), cudaErrorInvalidValue);
     }
     CUDA(cudaGetLastError());
     std::vector<int> result(kCount);

@@ -167,10 +167,14 @@ TEST_F(RealVectorsTest, MixedTypes) {
   std::uint16_t norm = 0;
   ASSERT_BLAS(cublasNrm2Ex(handle_, 2, half.get(), CUDA_R_16F, 1, &norm, CUDA_R_16F, CUDA_R_32F));
   EXPECT_EQ(norm, 0x4500);
-  float dot = 0;
-  ASSERT_BLAS(cublasDotEx(handle_, 2, half.get(), CUDA_R_16F, 1, wide.get(), CUDA_R_32F, 1, &dot,
-                          CUDA_R_32F, CUDA_R_32F));
-  EXPECT_EQ(dot, 3 * 5 + 4 * 7);
+  std::uint16_t dot = 0;
+  ASSERT_BLAS(cublasDotEx(handle_, 2, half.get(), CUDA_R_16F, 1, half.get(), CUDA_R_16F, 1, &dot,
+                          CUDA_R_16F, CUDA_R_32F));
+  EXPECT_EQ(dot, 0x4e40);  // 25
+  float wide_dot = 0;
+  EXPECT_EQ(cublasDotEx(handle_, 2, half.get(), CUDA_R_16F, 1, half.get(), CUDA_R_16F, 1, &wide_dot,
+                        CUDA_R_32F, CUDA_R_32F),
+            CUBLAS_STATUS_NOT_SUPPORTED);
 }
 
 }  // namespace

@@ -214,6 +214,25 @@ TEST_F(GraphClientTest, BadHandlesAreRefused) {
   EXPECT_EQ(cudaGraphChildGraphNodeGetGraph(AddFill(1), &clone), cudaErrorInvalidValue);
 }
 
+TEST_F(GraphClientTest, ACaptureDoesNotSurviveALaunchNorAQuestionAboutItsWork) {
+  AddFill(1);
+  cudaGraphExec_t exec = nullptr;
+  ASSERT_EQ(cudaGraphInstantiate(&exec, graph_, 0), cudaSuccess);
+  cudaEvent_t event = nullptr;
+  ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
+  cudaGraph_t captured = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  EXPECT_EQ(cudaGraphLaunch(exec, stream_), cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &captured), cudaErrorStreamCaptureInvalidated);
+  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  ASSERT_EQ(cudaEventRecord(event, stream_), cudaSuccess);
+  EXPECT_EQ(cudaEventQuery(event), cudaErrorCapturedEvent);
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &captured), cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(cudaEventQuery(event), cudaErrorCapturedEvent);
+  EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+  EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
+}
+
 TEST_F(GraphClientTest, WhatIsNotSupportedSaysSo) {
   cudaGraphNodeParams conditional{};
   conditional.type = cudaGraphNodeTypeConditional;

@@ -145,7 +145,7 @@ TEST_F(MemoryPoolsTest, AnotherPoolIsUsedUntilItIsDestroyed) {
   void* const block = Malloc(kBlock, stream_);
   EXPECT_EQ(Attribute(cudaMemPoolAttrUsedMemCurrent), 0u) << "of the default pool";
   void* pointer = nullptr;
-  EXPECT_EQ(cudaMallocAsync(&pointer, 2 * kSegment, stream_), cudaErrorMemoryAllocation);
+  EXPECT_EQ(cudaMallocAsync(&pointer, 16 * kSegment, stream_), cudaErrorMemoryAllocation);
   ASSERT_EQ(cudaMemPoolDestroy(mine), cudaSuccess);
   cudaMemPool_t current = nullptr;
   ASSERT_EQ(cudaDeviceGetMemPool(&current, 0), cudaSuccess);

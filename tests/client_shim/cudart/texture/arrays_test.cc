@@ -189,9 +189,13 @@ TEST_F(CudartArraysTest, ATexturesValueIsTheGpusAndIsPublished) {
   EXPECT_EQ(known.normalizedCoords, 1);
   cudaResourceViewDesc view{};
   EXPECT_EQ(cudaGetTextureObjectResourceViewDesc(&view, texture), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaDestroySurfaceObject(texture), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaDestroySurfaceObject(texture), cudaSuccess);
+  EXPECT_FALSE(core_.live.empty()) << "a texture is no surface";
   EXPECT_EQ(cudaDestroyTextureObject(texture), cudaSuccess);
-  EXPECT_EQ(cudaDestroyTextureObject(texture), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaDestroyTextureObject(texture), cudaSuccess) << "of no object";
+  sampling.filterMode = cudaFilterModeLinear;
+  EXPECT_EQ(cudaCreateTextureObject(&texture, &resource, &sampling, nullptr), cudaErrorInvalidValue)
+      << "a filter between integers";
   EXPECT_EQ(cudaFreeArray(array), cudaSuccess);
 }
 

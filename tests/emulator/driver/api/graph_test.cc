@@ -124,6 +124,16 @@ TEST_F(GraphTest, WhatBreaksACapture) {
   ASSERT_CUDA(Begin());
   EXPECT_EQ(cuStreamWaitEvent(stream_, outside, 0), CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
   EXPECT_EQ(cuStreamEndCapture(stream_, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  ASSERT_CUDA(Begin());
+  ASSERT_CUDA(cuEventRecord(outside, stream_));
+  EXPECT_EQ(cuEventQuery(outside), CUDA_ERROR_CAPTURED_EVENT);
+  EXPECT_EQ(cuStreamEndCapture(stream_, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  ASSERT_CUDA(Begin());
+  CUgraphExec exec = Instance();
+  ASSERT_CUDA(Begin());
+  EXPECT_EQ(cuGraphLaunch(exec, stream_), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_EQ(cuStreamEndCapture(stream_, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  ASSERT_CUDA(cuGraphExecDestroy(exec));
   ASSERT_CUDA(cuStreamSynchronize(stream_));
 }
 
