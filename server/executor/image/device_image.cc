@@ -52,6 +52,10 @@ std::vector<std::uint64_t> WrittenChunks(const std::vector<memory::SwapGroup>& g
   return chunks;
 }
 
+absl::Status Synchronize(const Device& device, CUstream stream) {
+  return device.Status(device.driver().StreamSynchronize(stream), "cuStreamSynchronize");
+}
+
 absl::Status CheckInside(memory::Extent extent, Bytes bytes) {
   if (extent.begin < extent.end && extent.end <= bytes) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("extent [", extent.begin, ", ", extent.end,
@@ -259,7 +263,7 @@ absl::StatusOr<DeviceImage::WrittenBack> DeviceImage::WriteBack(CUstream stream,
     copied.bytes += blocks_.ByOrigin(extent);
     copied.extents.Add(extent);
   }
-  TORPOR_RETURN_IF_ERROR(Wait(stream));
+  TORPOR_RETURN_IF_ERROR(Synchronize(device_, stream));
   blocks_.OnWrittenBack(plan);
   unsaved_from_.store(part.end, std::memory_order_relaxed);
   return copied;
@@ -340,7 +344,7 @@ absl::Status DeviceImage::Grow(memory::Extent extent, CUstream stream) {
   for (const memory::Extent& old : cleared.Gaps(extent)) {
     if (status.ok()) status = copies_.Clear(old, stream);
   }
-  status.Update(Wait(stream));
+  status.Update(Synchronize(device_, stream));
   if (!status.ok()) {
     Undo(fresh);
     return status;
@@ -451,10 +455,6 @@ absl::Status DeviceImage::Bring(memory::Extent extent) {
     cleared_to = written.end;
   }
   return copies_.Clear({cleared_to, extent.end}, stream);
-}
-
-absl::Status DeviceImage::Wait(CUstream stream) const {
-  return device_.Status(device_.driver().StreamSynchronize(stream), "cuStreamSynchronize");
 }
 
 void DeviceImage::SetResident(memory::ExtentSet resident) {

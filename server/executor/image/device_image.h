@@ -225,7 +225,6 @@ class DeviceImage {
   void OpenSource(std::unique_ptr<PeerCopy> copy, const std::vector<memory::SwapGroup>& groups);
   // Never-written parts are cleared in place of copied.
   absl::Status Bring(memory::Extent extent);
-  absl::Status Wait(CUstream stream) const;
   void SetResident(memory::ExtentSet resident) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The latest swap-in.

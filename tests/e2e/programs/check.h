@@ -5,10 +5,25 @@
 
 #include <cuda_runtime.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
 inline bool check_has_failed = false;
+
+// The line of the check that began last: where a program was that a library crashes.
+inline volatile int check_line = 0;
+
+inline void TellCrash(int signal) {
+  std::printf("FAIL: signal %d, in the check at line %d or behind it\n", signal, check_line);
+  std::fflush(stdout);
+  std::_Exit(128 + signal);
+}
+
+inline const bool check_tells_crashes = [] {
+  std::signal(SIGSEGV, TellCrash);
+  return true;
+}();
 
 inline void NoteFailure() {
   std::fflush(stdout);
@@ -18,6 +33,7 @@ inline void NoteFailure() {
 
 #define REQUIRE(condition)                                             \
   do {                                                                 \
+    check_line = __LINE__;                                             \
     if (!(condition)) {                                                \
       std::printf("FAIL %s:%d: %s\n", __FILE__, __LINE__, #condition); \
       NoteFailure();                                                   \
@@ -26,6 +42,7 @@ inline void NoteFailure() {
 
 #define EXPECT_CUDA(call, expected)                                              \
   do {                                                                           \
+    check_line = __LINE__;                                                       \
     const cudaError_t error_ = (call);                                           \
     if (error_ != (expected)) {                                                  \
       std::printf("FAIL %s:%d: %s gave %s, not %s\n", __FILE__, __LINE__, #call, \

@@ -7,6 +7,7 @@
 
 #define EXPECT_CU(call, expected)                                                         \
   do {                                                                                    \
+    check_line = __LINE__;                                                                \
     const CUresult result_ = (call);                                                      \
     if (result_ != (expected)) {                                                          \
       std::printf("FAIL %s:%d: %s gave %d, not %d\n", __FILE__, __LINE__, #call, result_, \
