@@ -7,7 +7,7 @@ namespace torpor::shim {
 namespace {
 
 std::string Seconds(std::chrono::milliseconds span) {
-  const std::string whole = std::to_string(span / std::chrono::seconds(1));
+  std::string whole = std::to_string(span / std::chrono::seconds(1));
   const std::string thousandths = std::to_string(span.count() % 1000);
   if (thousandths == "0") return whole;
   return whole + "." + std::string(3 - thousandths.size(), '0') + thousandths;
