@@ -144,7 +144,7 @@ void EmulatedNode::RestartTorpord(int signal) const {
   ASSERT_EQ(Await("the next torpord serves", serves), absl::OkStatus()) << Logs();
 }
 
-void EmulatedNode::StartDaemon(std::vector<std::string> command) {
+void EmulatedNode::StartDaemon(const std::vector<std::string>& command) {
   daemon_ = std::make_unique<ChildProcess>(command, ChildProcess::Options{folder_.path(), {}});
   const TimePoint give_up = SteadyClock().Now() + kStartPatience;
   nlohmann::json status = nlohmann::json::object();

@@ -94,7 +94,7 @@ class EmulatedNode {
   std::string Logs() const;
 
  private:
-  void StartDaemon(std::vector<std::string> command);
+  void StartDaemon(const std::vector<std::string>& command);
   std::vector<std::string> RunCommand(const std::vector<std::string>& options,
                                       const std::vector<std::string>& program) const;
 
