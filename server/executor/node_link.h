@@ -56,7 +56,7 @@ class NodeLink final : public DaemonUplink {
   Mutex mutex_;
   std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mutex_);  // null while no torpord is there
   std::thread thread_;
-  std::atomic<bool> is_idle_{true};    // of the thread
+  std::atomic<bool> is_idle_{true};     // of the thread
   std::atomic<bool> is_ending_{false};  // waits are of no use any more
 };
 

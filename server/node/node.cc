@@ -185,8 +185,8 @@ class LiveNode final : public Node,
     processes.gpus = options.gpus;
     TORPOR_ASSIGN_OR_RETURN(
         processes.adopted,
-        session_records_->TakeExecutors(
-            options.gpus, ExecutorKindOf(config_, executor_program, options.gpus)));
+        session_records_->TakeExecutors(options.gpus,
+                                        ExecutorKindOf(config_, executor_program, options.gpus)));
     ForgetDeadNode();
     const std::map<GpuIndex, ProcessIdentity> adopted = processes.adopted;
     held_.Expect(adopted);

@@ -30,8 +30,8 @@ std::vector<ExecutorRan> LivingOf(const SessionLog& log) {
 
 absl::Status End(const ExecutorRan& executor) {
   if (KillAndAwait(IdentityOf(executor), kExecutorPatience)) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("executor ", executor.process_id,
-                                             " of an earlier torpord does not end"));
+  return absl::UnavailableError(
+      absl::StrCat("executor ", executor.process_id, " of an earlier torpord does not end"));
 }
 
 // Ends what an earlier torpord with a service manager has left.

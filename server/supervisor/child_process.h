@@ -20,8 +20,9 @@ struct ProcessCommand {
   bool outlives_parent = false;                // else it dies with the thread that started it
 };
 
-// A child process, or one of an earlier life of this program. Gets no terminal signals, and inherits no descriptor but standard error, which
-// also takes its standard output. One that outlives its parent leads a session of its own.
+// A child process, or one of an earlier life of this program. Gets no terminal signals, and
+// inherits no descriptor but standard error, which also takes its standard output. One that
+// outlives its parent leads a session of its own.
 class ChildProcess {
  public:
   // Fails if the program cannot be executed. `standard_output`: a descriptor for the output

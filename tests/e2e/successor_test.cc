@@ -178,6 +178,9 @@ TEST_F(Successors, ARequestThatRunsIsAnsweredWithoutTorpord) {
   request.join();
   EXPECT_EQ(kill(init, SIGCONT), 0);
   if (HasFailure()) return;
+  ASSERT_EQ(Await("the next torpord serves",
+                  [this] { return node_.Status().value("state", "") == "ready"; }),
+            absl::OkStatus());
   AwaitResumed(3);
   chain_.Ask(3, 20);
   ExpectAllLive();
