@@ -1,5 +1,7 @@
 #include "server/executor/node_link.h"
 
+#include <sys/stat.h>
+
 #include <chrono>
 #include <utility>
 
@@ -11,6 +13,14 @@ namespace {
 constexpr auto kFinishGrace = std::chrono::milliseconds(500);
 // Between two looks for the next torpord. A start of torpord takes longer.
 constexpr auto kLookAgain = std::chrono::milliseconds(10);
+
+// Tells files apart that were at this path one after another.
+NodeLink::FileIdentity FileAt(const std::string& path) {
+  struct stat file {};
+  if (stat(path.c_str(), &file) != 0) return {};
+  return {file.st_ino, static_cast<std::uint64_t>(file.st_ctim.tv_sec),
+          static_cast<std::uint64_t>(file.st_ctim.tv_nsec)};
+}
 
 std::shared_ptr<grpc::Channel> Dial(const std::string& socket_path) {
   grpc::ChannelArguments arguments;
@@ -39,6 +49,7 @@ void NodeLink::Start(const v1::ExecutorMessage& registration, ExecutorLoop& loop
 void NodeLink::RegisterAgain() { Open(); }
 
 void NodeLink::Open() {
+  daemon_ = FileAt(socket_path_);
   auto opened = std::make_shared<Stream>();
   opened->stub = v1::Node::NewStub(Dial(socket_path_));
   opened->call = opened->stub->Attach(&opened->context);
@@ -66,7 +77,7 @@ void NodeLink::Listen(const std::shared_ptr<Stream>& stream) {
 
 void NodeLink::AwaitNext(Duration patience) {
   InBackground([this, until = SteadyClock().Now() + patience] {
-    while (!is_ending_ && !server::IsListening(socket_path_)) {
+    while (!is_ending_ && !IsAnotherThere()) {
       if (SteadyClock().Now() >= until) {
         return loop_->Post(DaemonGone{"no other has come", /*is_final=*/true});
       }
@@ -74,6 +85,11 @@ void NodeLink::AwaitNext(Duration patience) {
     }
     loop_->Post(DaemonBack{});
   });
+}
+
+bool NodeLink::IsAnotherThere() const {
+  // Of a process that dies the socket may be open for a moment longer.
+  return FileAt(socket_path_) != daemon_ && server::IsListening(socket_path_);
 }
 
 void NodeLink::InBackground(std::function<void()> work) {

@@ -2,7 +2,9 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,6 +22,9 @@ namespace torpor::executor {
 // first; posts torpord's messages and the end of the stream to the loop, from a thread of its own.
 class NodeLink final : public DaemonUplink {
  public:
+  // Of a file among those at one path: inode and time of change.
+  using FileIdentity = std::array<std::uint64_t, 3>;
+
   // `socket_path`: torpord's node socket.
   explicit NodeLink(std::string socket_path);
   ~NodeLink() override;
@@ -46,6 +51,8 @@ class NodeLink final : public DaemonUplink {
   // Opens a stream, and posts what comes until its end.
   void Open();
   void Listen(const std::shared_ptr<Stream>& stream);
+  // Whether a torpord listens that is not the one that has gone.
+  bool IsAnotherThere() const;
   // Runs on the link's thread, which is idle.
   void InBackground(std::function<void()> work);
   std::shared_ptr<Stream> stream();
@@ -53,6 +60,7 @@ class NodeLink final : public DaemonUplink {
   const std::string socket_path_;
   v1::ExecutorMessage registration_;
   ExecutorLoop* loop_ = nullptr;
+  FileIdentity daemon_{};  // the socket of the latest stream; written while no thread runs
   Mutex mutex_;
   std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mutex_);  // null while no torpord is there
   std::thread thread_;
