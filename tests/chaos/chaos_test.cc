@@ -50,7 +50,7 @@ constexpr unsigned kFunctions = 24;
 // Longer than any recovery: what has not recovered then is stuck.
 constexpr Duration kPatience = seconds(60);
 constexpr Duration kProgressPeriod = seconds(10);
-constexpr std::size_t kMaxLog = 256 << 10;
+constexpr std::size_t kMaxLog = 4 << 20;
 
 std::vector<std::string> Names() {
   std::vector<std::string> names;
