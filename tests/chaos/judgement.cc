@@ -11,27 +11,30 @@ using std::chrono::seconds;
 
 void JudgeTimes(const ChaosResult& result, std::vector<std::string>& faults) {
   for (const auto& [victim, delays] : result.delays) {
-    const Duration limit = LimitOf(victim);
-    const Duration p99 = Percentile(delays.waits, 0.99);
-    if (limit == Duration::zero() || p99 < limit) continue;
-    faults.push_back(
-        fmt::format("after the death of {} functions waited {:.2f} s (p99); the limit is {:.2f} s",
-                    NameOf(victim), ToSeconds(p99), ToSeconds(limit)));
+    const auto judge = [&, who = NameOf(victim)](const char* what, Duration wait, Duration limit) {
+      if (wait < limit) return;
+      faults.push_back(
+          fmt::format("after the death of {} functions waited {:.2f} s ({}); the limit is {:.2f} s",
+                      who, ToSeconds(wait), what, ToSeconds(limit)));
+    };
+    const WaitLimits limits = LimitsOf(victim);
+    judge("p99", Percentile(delays.waits, 0.99), limits.p99);
+    judge("the longest", Percentile(delays.waits, 1), limits.longest);
   }
 }
 
 }  // namespace
 
-Duration LimitOf(Victim victim) {
+WaitLimits LimitsOf(Victim victim) {
   switch (victim) {
     case Victim::kExecutor:
-      return seconds(1);
+      return {.p99 = seconds(1)};
     case Victim::kTorpord:
-      return seconds(3);
+      return {.p99 = seconds(3), .longest = seconds(5)};
     case Victim::kFunction:
       break;
   }
-  return Duration::zero();
+  return {};
 }
 
 std::vector<std::string> Judge(const ChaosResult& result, bool judges_times) {

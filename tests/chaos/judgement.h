@@ -21,8 +21,12 @@ struct ChaosResult {
   std::vector<std::string> faults{};  // of the load, and of the node
 };
 
-// The longest that the p99 of the functions' waits may be; zero: any length.
-Duration LimitOf(Victim victim);
+// How long functions may wait after a kill, where it matters.
+struct WaitLimits {
+  Duration p99 = Duration::max();
+  Duration longest = Duration::max();
+};
+WaitLimits LimitsOf(Victim victim);
 
 // What is wrong with the run; nothing if all is well. Delays count where the run `judges_times`.
 std::vector<std::string> Judge(const ChaosResult& result, bool judges_times);

@@ -57,5 +57,12 @@ TEST(Judgement, DelaysCountWhereTimesAreJudged) {
   EXPECT_THAT(Judge(result, true), ElementsAre(HasSubstr("executor"), HasSubstr("torpord")));
 }
 
+TEST(Judgement, NobodyMayWaitVeryLongForTorpord) {
+  ChaosResult result = Good();
+  result.delays[Victim::kTorpord].waits.assign(200, milliseconds(10));
+  result.delays[Victim::kTorpord].waits.back() = milliseconds(5100);
+  EXPECT_THAT(Judge(result, true), ElementsAre(HasSubstr("the longest")));
+}
+
 }  // namespace
 }  // namespace torpor::chaos

@@ -29,11 +29,11 @@ std::string DelayTable(const ChaosResult& result) {
                    {"recovery, ms: p50", Align::kRight},
                    {"longest", Align::kRight}});
   for (const auto& [victim, delays] : result.delays) {
-    const Duration limit = LimitOf(victim);
+    const Duration limit = LimitsOf(victim).p99;
     table.AddRow({NameOf(victim), fmt::format("{}", delays.kills),
                   fmt::format("{}", delays.overlapped), Ms(delays.waits, 0.5),
                   Ms(delays.waits, 0.99), Ms(delays.waits, kMost),
-                  limit == Duration::zero() ? "-" : fmt::format("{:.0f}", ToMilliseconds(limit)),
+                  limit == Duration::max() ? "-" : fmt::format("{:.0f}", ToMilliseconds(limit)),
                   Ms(delays.recoveries, 0.5), Ms(delays.recoveries, kMost)});
   }
   table.AddRow({"nobody", "-", "-", Ms(result.undisturbed, 0.5), Ms(result.undisturbed, 0.99),
@@ -88,8 +88,7 @@ nlohmann::ordered_json JsonOf(const ChaosRun& run, const ChaosResult& result) {
     json["kills"][NameOf(victim)] = {{"count", delays.kills},
                                      {"overlapping", delays.overlapped},
                                      {"wait_ms", Percentiles(delays.waits)},
-                                     {"recovery_ms", Percentiles(delays.recoveries)},
-                                     {"limit_of_p99_ms", ToMilliseconds(LimitOf(victim))}};
+                                     {"recovery_ms", Percentiles(delays.recoveries)}};
   }
   json["undisturbed_ms"] = Percentiles(result.undisturbed);
   for (const auto& [what, growth] : result.growths) {
