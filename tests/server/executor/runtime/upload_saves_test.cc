@@ -185,7 +185,7 @@ TEST_F(UploadSavesTest, UploadsToABlockWrittenBackSinceTheCheckpointAreNotFinal)
   ASSERT_TRUE(image().Grow({kBlock + 512, 2 * kBlock + 512}, stream).ok());
   EXPECT_FALSE(IsFinalUpload(kBlock + 512, 1));
   EXPECT_FALSE(IsFinalUpload(2 * kBlock - 4, 2)) << "half of it is in the block";
-  EXPECT_TRUE(IsFinalUpload(2 * kBlock, 3));
+  EXPECT_TRUE(IsFinalUpload(2 * kBlock + 8, 3));
   // The executor dies, and another goes on from the checkpoint.
   image().ForgetChanges();
   ASSERT_TRUE(image().Drop().ok());
@@ -193,7 +193,7 @@ TEST_F(UploadSavesTest, UploadsToABlockWrittenBackSinceTheCheckpointAreNotFinal)
   ASSERT_TRUE(image().arrival().Wait().ok());
   EXPECT_EQ(s_.Gpu(kBlock)[0], 0);
   EXPECT_EQ(s_.Gpu(kBlock + 512)[0], 0) << "the client must send it again";
-  EXPECT_EQ(s_.Gpu(2 * kBlock)[0], 3);
+  EXPECT_EQ(s_.Gpu(2 * kBlock + 8)[0], 3);
   EXPECT_TRUE(IsFinalUpload(kBlock + 512, 1)) << "the block is as of the checkpoint";
 }
 
