@@ -19,6 +19,10 @@ struct ChaosRun {
   std::string json{};                // CHAOS_JSON: the file of the result; empty: none
   std::string settings{};            // CHAOS_SETTINGS: further lines of torpord's configuration
 
+  bool is_translating() const {
+    return settings.find("address_mode: translate") != std::string::npos;
+  }
+
   // An error names the variable.
   static absl::StatusOr<ChaosRun> FromEnvironment();
 };
