@@ -9,7 +9,7 @@
 
 namespace torpor::chaos {
 
-// Which run it is: what the environment says, or else what stands here.
+// A run, by variables of the environment.
 struct ChaosRun {
   std::chrono::seconds length{600};  // CHAOS_SECONDS
   unsigned seed = 0;                 // CHAOS_SEED, or else random

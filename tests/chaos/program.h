@@ -14,7 +14,7 @@ class Program {
  public:
   virtual ~Program() = default;
 
-  // Without the flags that say where it listens.
+  // Without the flags for its address.
   virtual std::vector<std::string> Command() const = 0;
   // A new process has nothing of the one before.
   virtual void Begin() = 0;
