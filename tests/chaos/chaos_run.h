@@ -9,7 +9,7 @@
 
 namespace torpor::chaos {
 
-// Which run it is: what the environment says, or else what stands here.
+// A run, by variables of the environment.
 struct ChaosRun {
   std::chrono::seconds length{600};  // CHAOS_SECONDS
   unsigned seed = 0;                 // CHAOS_SEED, or else random
@@ -18,6 +18,10 @@ struct ChaosRun {
   bool judges_times = false;         // CHAOS_JUDGE_TIMES=1: long delays fail the run
   std::string json{};                // CHAOS_JSON: the file of the result; empty: none
   std::string settings{};            // CHAOS_SETTINGS: further lines of torpord's configuration
+
+  bool is_translating() const {
+    return settings.find("address_mode: translate") != std::string::npos;
+  }
 
   // An error names the variable.
   static absl::StatusOr<ChaosRun> FromEnvironment();

@@ -48,7 +48,7 @@ nvlinks:
 constexpr unsigned kFunctions = 24;
 
 // Longer than any recovery: what has not recovered then is stuck.
-constexpr Duration kPatience = seconds(60);
+constexpr Duration kPatience = seconds(30);
 // Images take their second home in host memory, and executors touch all they map: shorter runs are
 // nothing but warm-up.
 constexpr Duration kShortestForGrowth = seconds(120);
@@ -68,8 +68,8 @@ class Chaos : public testing::Test {
                          run_.length.count(), kFunctions));
     ASSERT_NO_FATAL_FAILURE(node_.StartUnderInit());
     for (unsigned i = 0; i < kFunctions; ++i) {
-      functions_.push_back(
-          std::make_unique<Function>(node_, Names()[i], MakeProgram(i), run_.seed + i));
+      functions_.push_back(std::make_unique<Function>(
+          node_, Names()[i], MakeProgram(i, !run_.is_translating()), run_.seed + i));
     }
     victims_.emplace(node_, functions_);
     load_.emplace(functions_, run_.seed);
@@ -79,7 +79,9 @@ class Chaos : public testing::Test {
   }
 
   void TearDown() override {
-    if (HasFailure()) e2e::Say("the end of torpord's log:\n" + EndOfLog());
+    if (!HasFailure()) return;
+    e2e::Say("the node: " + node_.Status().dump() + "\n");
+    e2e::Say("the end of torpord's log:\n" + EndOfLog());
   }
 
   // Whether all functions answer again, and all GPUs have an executor.

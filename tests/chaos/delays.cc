@@ -14,7 +14,7 @@ void Delays::OnKill(Victim victim, TimePoint at) {
 
 void Delays::OnAnswer(std::size_t function, TimePoint sent, TimePoint answered) {
   if (!is_recovering_) {
-    // One that was sent before a recovery's end may have waited for it.
+    // A request from a recovery may have waited for the end.
     if (sent >= recovered_) undisturbed_.push_back(answered - sent);
     return;
   }

@@ -9,11 +9,11 @@
 
 namespace torpor::chaos {
 
-// What one kill meant to the functions.
+// The effect of a kill on the functions.
 struct KillDelays {
   Victim victim = Victim::kExecutor;
   TimePoint at{};
-  // Another kill came before the node had recovered from this one, or this one so after another.
+  // Two kills overlap if the node has not recovered from the first before the second.
   bool is_overlapped = false;
   Duration recovery{};  // until the node had recovered; of overlapping kills, from the last one
   // Of each function, its longest wait for an answer to a request that was under way at the kill or

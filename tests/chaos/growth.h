@@ -6,7 +6,7 @@
 
 namespace torpor::chaos {
 
-// Figures of the node at one moment, by what they are: "torpord: memory, MiB".
+// Figures of the node at a moment, by name: "torpord: memory, MiB".
 using Figures = std::map<std::string, double>;
 
 struct Growth {

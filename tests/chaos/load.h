@@ -28,7 +28,7 @@ struct RequestCounts {
 // with the first fault: after a wrong answer no later one can be right. Thread-safe.
 class Load {
  public:
-  // The functions outlive it and are asked by nobody else.
+  // The functions outlive the load, and nobody else asks them.
   Load(const std::vector<std::unique_ptr<Function>>& functions, unsigned seed);
   // Ends the clients, and with them the functions' processes.
   ~Load();

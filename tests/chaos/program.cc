@@ -65,6 +65,8 @@ class SequenceProgram final : public Program {
 
 class LayersProgram final : public Program {
  public:
+  explicit LayersProgram(bool has_pointers) : has_pointers_(has_pointers) {}
+
   std::vector<std::string> Command() const override {
     return {PathOf("layers_server"), "--layers", std::to_string(kLayers), "--mebibytes", "1"};
   }
@@ -85,11 +87,13 @@ class LayersProgram final : public Program {
       case 2:
       case 3:
       case 4:
+        if (!has_pointers_) break;
         return {"follow", Body("layer", number),
                 AnswerOf(kElements * std::uint64_t{values_.at(number % kLayers)})};
       default:
-        return {"run", Body("stride", number), AnswerOf(Sum(number))};
+        break;
     }
+    return {"run", Body("stride", number), AnswerOf(Sum(number))};
   }
 
  private:
@@ -105,19 +109,20 @@ class LayersProgram final : public Program {
     return sum * kElements;
   }
 
+  const bool has_pointers_;
   std::array<unsigned, kLayers> values_{};
 };
 
 }  // namespace
 
-std::unique_ptr<Program> MakeProgram(unsigned number) {
+std::unique_ptr<Program> MakeProgram(unsigned number, bool has_pointers) {
   switch (number % 3) {
     case 0:
       return std::make_unique<ChainProgram>();
     case 1:
       return std::make_unique<SequenceProgram>(number);
     default:
-      return std::make_unique<LayersProgram>();
+      return std::make_unique<LayersProgram>(has_pointers);
   }
 }
 

@@ -14,7 +14,7 @@ class Program {
  public:
   virtual ~Program() = default;
 
-  // Without the flags that say where it listens.
+  // Without the flags for its address.
   virtual std::vector<std::string> Command() const = 0;
   // A new process has nothing of the one before.
   virtual void Begin() = 0;
@@ -26,6 +26,8 @@ class Program {
 // Of each `number` another one: a hash of all that it was sent, in GPU memory (chain_server); a
 // sequence that grows, with blocks of memory that come and go (sequence_server); layers that are
 // read, by pointers in GPU memory, too, and now and then written (layers_server).
-std::unique_ptr<Program> MakeProgram(unsigned number);
+// `has_pointers`: kernels may follow pointers in GPU memory (docs/memory.md: not with
+// address_mode: translate).
+std::unique_ptr<Program> MakeProgram(unsigned number, bool has_pointers);
 
 }  // namespace torpor::chaos

@@ -80,6 +80,7 @@ Figures Victims::Measure() const {
   for (const char* const program : {"torpord", "torpor-executor", "torpor-router"}) {
     for (const pid_t process : ProcessesOf(program)) Add(program, process, figures, files);
   }
+  for (const auto& function : functions_) Add("functions", function->process(), figures, files);
   Bytes bytes = 0;
   for (const auto& [file, size] : files) bytes += size;
   figures["memory files: memory, MiB"] = MebibytesOf(bytes);

@@ -47,8 +47,8 @@ class ImageUploads {
   // checkpoint keeps the bytes, and a replay from there uses none earlier.
   bool IsFinal(std::uint64_t address, Bytes bytes) const;
 
-  // Notes an upload just made that a replay repeats: were a later one to the same bytes final, and
-  // so not repeated, the replay would put these over it.
+  // Notes an upload just made that a replay repeats: a later upload to the same bytes must not be
+  // final, or the replay would put the earlier bytes over the later ones.
   void NoteRepeated(std::uint64_t address, Bytes bytes) { fresh_.Use(ExtentOf(address, bytes)); }
 
   // Copies `bytes`, which a stream copies to `address` too, to the host image now. No earlier save
