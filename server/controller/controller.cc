@@ -91,6 +91,7 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
                 loop),
       admin_(tables_.instances, tables_.sessions, tables_.executors, images_.swaps,
              feed_.scheduler(), feed_, loop),
+      broken_(tables_.instances, tables_.sessions, requests_, options.lives),
       opening_(OpeningOptionsOf(options), tables_.instances, tables_.sessions, tables_.executors,
                health_, memory_.limits, storage_, journal_, loop,
                [this](const SessionPtr& session, const std::string& why) {
@@ -100,9 +101,10 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
                leases_, implicit_, memory_.shared, storage_, feed_, loop),
       resuming_(tables_.instances, tables_.sessions, tables_.executors, health_, opening_, leases_,
                 requests_, telemetry, loop,
-                [this](const SessionPtr& session, const std::string& why) {
-                  closing_.Close(session, why);
-                }),
+                {.close = [this](const SessionPtr& session,
+                                 const std::string& why) { closing_.Close(session, why); },
+                 .refused = [this](const FunctionInstance& instance,
+                                   const std::string& why) { broken_.OnRefused(instance, why); }}),
       restoring_(tables_.instances, tables_.sessions, storage_, memory_.device, leases_, journal_,
                  resuming_, telemetry),
       recovery_(RecoveryOptionsOf(config_), tables_.executors, tables_.sessions, opening_,
@@ -113,7 +115,7 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
       losses_(tables_.executors, tables_.instances, tables_.sessions, images_.swaps, images_.peers,
               leases_, implicit_, requests_, feed_),
       functions_(tables_.instances, tables_.sessions, requests_, closing_, health_, admin_,
-                 feed_.scheduler(), feed_, loop, config_.scheduling.keep_replicas),
+                 feed_.scheduler(), feed_, loop, options.lives, config_.scheduling.keep_replicas),
       snapshots_(tables_.executors, tables_.instances, tables_.sessions, leases_, requests_,
                  images_.shards, feed_.scheduler(), repository, loop) {
   feed_.SetHandlers(
@@ -331,6 +333,7 @@ void Controller::Watch() {
   loop_.RunAt(now + kWatchPeriod, [this, now] {
     AccountHostMemory(loop_.Now() - now);
     memory_.freed.GiveBack();
+    broken_.Check();
     Watch();
   });
 }

@@ -10,6 +10,7 @@
 #include "server/broker/request_broker.h"
 #include "server/config/config.h"
 #include "server/controller/admin_requests.h"
+#include "server/controller/broken_instances.h"
 #include "server/controller/executor_losses.h"
 #include "server/controller/executor_recovery.h"
 #include "server/controller/function_changes.h"
@@ -45,6 +46,7 @@ class Controller {
     // By which sessions outlive this torpord. Both null: they end with it.
     SessionLog* session_log = nullptr;
     SessionKeeper* session_keeper = nullptr;
+    InstanceLives* lives = nullptr;  // of instances' processes; may be null
   };
 
   // All must outlive the controller.
@@ -154,6 +156,7 @@ class Controller {
   RequestTraces traces_;
   Requests requests_;
   AdminRequests admin_;
+  BrokenInstances broken_;
   SessionOpening opening_;
   SessionClosing closing_;
   SessionResuming resuming_;

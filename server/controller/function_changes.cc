@@ -153,6 +153,7 @@ bool FunctionChanges::AdvanceRemoval(FunctionInstance& instance) {
   if (has_sessions || instance.lease || !scheduler_.MayRemove(instance.id)) return false;
   RegisteredFunction& function = *instance.function;
   events_.Feed(scheduler::InstanceRemoved{instance.id});
+  if (lives_ != nullptr) lives_->OnRemoved(instance.full_name);
   instances_.Remove(instance);
   if (!function.instances.empty()) return true;
   events_.Feed(scheduler::FunctionRemoved{function.id});

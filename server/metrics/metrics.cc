@@ -11,7 +11,12 @@ namespace torpor::server {
 
 struct Metrics::Series {
   explicit Series(const Config& config)
-      : node(registry), swaps(registry), gpus(registry), functions(registry), instances(registry) {
+      : node(registry),
+        swaps(registry),
+        gpus(registry),
+        functions(registry),
+        instances(registry),
+        processes(registry) {
     functions.SetFunctions(config.functions);
     prometheus::BuildGauge()
         .Name("torpor_build_info")
@@ -27,6 +32,7 @@ struct Metrics::Series {
   GpuSeries gpus;
   FunctionSeries functions;
   InstanceSeries instances;
+  ProcessSeries processes;
   Mutex render_mutex;  // held by a scrape
 };
 
@@ -65,6 +71,7 @@ std::string Metrics::Render(const NodeSnapshot& node) {
     series_->functions.Render(function, node.gpus);
   }
   series_->instances.Render(node);
+  series_->processes.Render(node);
   return prometheus::TextSerializer().Serialize(series_->registry.Collect());
 }
 

@@ -228,6 +228,23 @@ void InstanceSeries::Render(const std::string& function, const InstanceSnapshot&
   }
 }
 
+ProcessSeries::ProcessSeries(Registry& registry)
+    : restarts_(AddCounter(registry, "torpor_function_restarts_total",
+                           "Starts of a function's processes by torpord after the first.")) {}
+
+void ProcessSeries::Render(const NodeSnapshot& node) {
+  std::set<std::string> rendered;
+  for (const FunctionSnapshot& function : node.functions) {
+    if (function.process.state.empty()) continue;
+    RaiseTo(restarts_.Add({{"function", function.name}}),
+            static_cast<double>(function.process.restarts));
+    rendered.insert(function.name);
+  }
+  for (const std::string& name : std::exchange(rendered_, rendered)) {
+    if (!rendered.contains(name)) restarts_.Remove(&restarts_.Add({{"function", name}}));
+  }
+}
+
 void FunctionCounts::SetObjective(Duration new_deadline, double new_percentile) {
   deadline_seconds->Set(ToSeconds(new_deadline));
   percentile->Set(new_percentile);

@@ -118,6 +118,17 @@ class InstanceSeries {
   prometheus::Family<prometheus::Counter>& gpu_seconds_;
 };
 
+// Restarts of the processes that torpord runs for functions.
+class ProcessSeries {
+ public:
+  explicit ProcessSeries(prometheus::Registry& registry);
+  void Render(const NodeSnapshot& node);
+
+ private:
+  prometheus::Family<prometheus::Counter>& restarts_;
+  std::set<std::string> rendered_;  // functions with a series
+};
+
 // Counts of a function. A plain record; FunctionSeries' constructor fills all pointers.
 struct FunctionCounts {
   void SetObjective(Duration new_deadline, double new_percentile);

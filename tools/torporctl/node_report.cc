@@ -64,6 +64,33 @@ std::string LimitText(std::uint32_t limit) {
 
 std::string KeepAliveText(double ms) { return ms > 0 ? fmt::format("{:g}ms", ms) : "off"; }
 
+// Returns, for example, "running, 2 restarts".
+template <typename Status>
+std::string ProcessText(const Status& status) {
+  if (!status.has_process()) return "-";
+  const v1::ProcessStatus& process = status.process();
+  const std::uint64_t restarts = process.restarts();
+  if (restarts == 0) return process.state();
+  return fmt::format("{}, {} restart{}", process.state(), restarts, restarts == 1 ? "" : "s");
+}
+
+template <typename Status>
+Json ProcessJson(const Status& status) {
+  if (!status.has_process()) return {};
+  const v1::ProcessStatus& process = status.process();
+  return {{"state", process.state()},
+          {"pid", process.pid()},
+          {"restarts", process.restarts()},
+          {"last_end", process.last_end()}};
+}
+
+// As ProcessText, and how the last one has ended.
+std::string ProcessLine(const v1::FunctionStatus& function) {
+  const std::string& last_end = function.process().last_end();
+  if (last_end.empty()) return ProcessText(function);
+  return fmt::format("{}; the last: {}", ProcessText(function), last_end);
+}
+
 // The fields that functions and instances share.
 template <typename Status>
 Json CommonJson(const Status& status) {
@@ -74,7 +101,7 @@ Json CommonJson(const Status& status) {
           {"is_pinned", status.is_pinned()}, {"image_bytes", status.image_bytes()},
           {"sessions", status.sessions()},   {"requests", status.requests()},
           {"swaps_in", status.swaps_in()},   {"gpu_seconds", status.gpu_seconds()},
-          {"upstream", status.upstream()}};
+          {"upstream", status.upstream()},   {"process", ProcessJson(status)}};
 }
 
 // Returns the fields of `torporctl functions -o json`; names are part of the interface.
@@ -119,11 +146,11 @@ std::string FunctionText(const v1::FunctionStatus& function) {
   return fmt::format(
       "function     {}\nstate        {}\nobjective    {:g}% within {:g}ms\nin time      {}\n"
       "complies     {}\nstanding     {}\nwaiting      {}, {} may\npriority     {}\n"
-      "keep alive   {}\n",
+      "keep alive   {}\nprocess      {}\n",
       function.name(), function.state(), 100 * function.percentile(), function.deadline_ms(),
       InTimeText(function), function.is_compliant() ? "yes" : "no", OrDash(StandingText(function)),
       function.waiting(), LimitText(function.max_waiting()), function.priority(),
-      KeepAliveText(function.keep_alive_ms()));
+      KeepAliveText(function.keep_alive_ms()), ProcessLine(function));
 }
 
 std::string FunctionJson(const v1::FunctionStatus& function) {
@@ -230,6 +257,7 @@ std::string FunctionsTable(const v1::ListFunctionsResponse& functions) {
   TextTable table({{"FUNCTION"},
                    {"STATE"},
                    {"HEALTH"},
+                   {"PROCESS"},
                    {"RESIDENT ON"},
                    {"PINNED"},
                    {"IMAGE", Align::kRight},
@@ -242,7 +270,7 @@ std::string FunctionsTable(const v1::ListFunctionsResponse& functions) {
                    {"UPSTREAM"}});
   const auto add_row = [&table](const std::string& name, const auto& status,
                                 const std::string& limit, const std::string& errors) {
-    table.AddRow({name, status.state(), status.health(),
+    table.AddRow({name, status.state(), status.health(), ProcessText(status),
                   OrDash(fmt::format("{}", fmt::join(status.resident_gpus(), ","))),
                   status.is_pinned() ? "yes" : "-", HumanBytes(status.image_bytes()), limit,
                   std::to_string(status.sessions()), std::to_string(status.requests()), errors,

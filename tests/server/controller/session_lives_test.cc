@@ -76,8 +76,16 @@ class SessionLivesTest : public NodeWorld {
                           loop_,
                           close_};
   SessionResuming resuming_{
-      tables_.instances, tables_.sessions, tables_.executors, health_, opening_,
-      leases_,           requests_,        telemetry_,        loop_,   close_};
+      tables_.instances,
+      tables_.sessions,
+      tables_.executors,
+      health_,
+      opening_,
+      leases_,
+      requests_,
+      telemetry_,
+      loop_,
+      {.close = close_, .refused = [](const FunctionInstance&, const std::string&) {}}};
   ExecutorRecovery recovery_{{.chunk_bytes = kChunk, .is_emulated = true},
                              tables_.executors,
                              tables_.sessions,
