@@ -94,6 +94,8 @@ void Fill(const FunctionSnapshot& function, v1::FunctionStatus& status) {
   FillInstance(function, status);
   status.set_memory_limit_bytes(function.memory_limit);
   status.set_errors(function.errors);
+  status.set_strikes(function.strikes);
+  status.set_refused_ms(ToMilliseconds(function.refused_for));
   Fill(function.objective, status);
   for (const InstanceSnapshot& instance : function.instances) {
     FillInstance(instance, *status.add_instances());

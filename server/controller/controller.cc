@@ -71,6 +71,10 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
       feed_(SetupOf(config_), loop, options.record),
       tables_(options.gpus, loop, killer),
       health_(tables_.instances, tables_.sessions, feed_, loop),
+      strikes_(tables_.instances, loop, telemetry,
+               [this](const RegisteredFunction& function, const absl::Status& why) {
+                 requests_.FailQueued(function, why);
+               }),
       placements_(tables_.instances, feed_.scheduler(), loop),
       images_(tables_, feed_.scheduler(), feed_, telemetry, loop, [this] { admin_.Check(); }),
       segments_(SegmentOptionsOf(config_)),
@@ -85,7 +89,8 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
               {.taken = [this](FunctionInstance& instance) { requests_.RunTaken(instance); },
                .ended = [this](const InstanceLease& lease) { requests_.OnLeaseEnded(lease); },
                .close = [this](const SessionPtr& session,
-                               const std::string& why) { closing_.Close(session, why); }}),
+                               const std::string& why) { closing_.Close(session, why); },
+               .endless = [this](const ClientSession& session) { strikes_.OnEndless(session); }}),
       traces_(tables_.instances, feed_.scheduler(), loop, kMaxTraces),
       requests_(tables_.instances, tables_.sessions, tables_.executors, health_, traces_, feed_,
                 loop),
@@ -113,7 +118,7 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
                   closing_.Close(session, why);
                 }),
       losses_(tables_.executors, tables_.instances, tables_.sessions, images_.swaps, images_.peers,
-              leases_, implicit_, requests_, feed_),
+              leases_, implicit_, requests_, strikes_, feed_),
       functions_(tables_.instances, tables_.sessions, requests_, closing_, health_, admin_,
                  feed_.scheduler(), feed_, loop, options.lives, config_.scheduling.keep_replicas),
       snapshots_(tables_.executors, tables_.instances, tables_.sessions, leases_, requests_,
@@ -290,8 +295,9 @@ void Controller::OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) {
   Watch();
 }
 
-void Controller::OnExecutorExited(GpuIndex gpu, std::uint64_t epoch) {
+void Controller::OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) {
   if (tables_.executors.At(gpu).epoch() == epoch) LoseExecutor(gpu, "its process has ended");
+  strikes_.OnExecutorExited(gpu, epoch, signal);
 }
 
 void Controller::OnExecutorClosed(const std::shared_ptr<ExecutorChannel>& link) {

@@ -14,6 +14,7 @@
 #include "server/controller/executor_losses.h"
 #include "server/controller/executor_recovery.h"
 #include "server/controller/function_changes.h"
+#include "server/controller/function_strikes.h"
 #include "server/controller/implicit_requests.h"
 #include "server/controller/instance_health.h"
 #include "server/controller/lease_service.h"
@@ -68,7 +69,8 @@ class Controller {
 
   // --- From the supervisor: before a process is started, and after it has gone ---
   void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch);
-  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch);
+  // `signal`: the one that ended the process; 0 if none did, or nobody knows.
+  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal = 0);
 
   // --- As RequestBroker's functions; `request` is the caller's, unique ---
   void Acquire(RequestId request, const RequestBroker::Demand& demand,
@@ -146,6 +148,7 @@ class Controller {
   SchedulerFeed feed_;
   NodeTables tables_;
   InstanceHealth health_;
+  FunctionStrikes strikes_;
   PlacementLog placements_;
   ImageServices images_;
   SessionSegments segments_;

@@ -121,7 +121,7 @@ void FunctionChanges::Remove(RegisteredFunction& function) {
   for (const InstanceId id : instances) {
     if (!instances_.At(id).is_leaving) Remove(instances_.At(id));
   }
-  requests_.FailQueued(function);
+  requests_.FailRemoved(function);
 }
 
 void FunctionChanges::Remove(FunctionInstance& instance) {

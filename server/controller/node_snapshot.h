@@ -89,7 +89,9 @@ struct InstanceSnapshot {
 struct FunctionSnapshot : InstanceSnapshot {
   ObjectiveSnapshot objective;
   std::uint64_t errors = 0;
-  Bytes memory_limit = 0;                   // of each instance; 0: all that a GPU offers
+  unsigned strikes = 0;    // that are not forgiven
+  Duration refused_for{};  // it gets no GPU for so long, for its strikes; 0: it may have one
+  Bytes memory_limit = 0;  // of each instance; 0: all that a GPU offers
   std::vector<InstanceSnapshot> instances;  // by name; empty unless there are several
 };
 

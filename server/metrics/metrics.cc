@@ -16,7 +16,8 @@ struct Metrics::Series {
         gpus(registry),
         functions(registry),
         instances(registry),
-        processes(registry) {
+        processes(registry),
+        strikes(registry) {
     functions.SetFunctions(config.functions);
     prometheus::BuildGauge()
         .Name("torpor_build_info")
@@ -33,6 +34,7 @@ struct Metrics::Series {
   FunctionSeries functions;
   InstanceSeries instances;
   ProcessSeries processes;
+  StrikeSeries strikes;
   Mutex render_mutex;  // held by a scrape
 };
 
@@ -59,6 +61,10 @@ void Metrics::OnExecutorLost(GpuIndex gpu) { series_->node.CountLostExecutor(gpu
 
 void Metrics::OnSessionOutlived(OutlivedFate fate) { series_->node.CountOutlivedSession(fate); }
 
+void Metrics::OnStrike(const std::string& function, StrikeCause cause) {
+  series_->strikes.CountStrike(function, cause);
+}
+
 void Metrics::SetFunctions(const std::map<std::string, FunctionConfig>& functions) {
   series_->functions.SetFunctions(functions);
 }
@@ -72,6 +78,7 @@ std::string Metrics::Render(const NodeSnapshot& node) {
   }
   series_->instances.Render(node);
   series_->processes.Render(node);
+  series_->strikes.Render(node);
   return prometheus::TextSerializer().Serialize(series_->registry.Collect());
 }
 

@@ -129,6 +129,21 @@ class ProcessSeries {
   std::set<std::string> rendered_;  // functions with a series
 };
 
+// Strikes of functions, by their causes.
+class StrikeSeries {
+ public:
+  explicit StrikeSeries(prometheus::Registry& registry);
+  void CountStrike(const std::string& function, StrikeCause cause);
+  void Render(const NodeSnapshot& node);
+
+ private:
+  void Drop(const std::string& function);
+
+  prometheus::Family<prometheus::Counter>& strikes_;
+  prometheus::Family<prometheus::Gauge>& refused_;
+  std::set<std::string> rendered_;  // functions with series
+};
+
 // Counts of a function. A plain record; FunctionSeries' constructor fills all pointers.
 struct FunctionCounts {
   void SetObjective(Duration new_deadline, double new_percentile);

@@ -319,8 +319,8 @@ class LiveNode final : public Node,
   void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) override {
     loop_.Post([this, gpu, epoch] { controller_->OnExecutorStarting(gpu, epoch); });
   }
-  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch) override {
-    loop_.Post([this, gpu, epoch] { controller_->OnExecutorExited(gpu, epoch); });
+  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) override {
+    loop_.Post([this, gpu, epoch, signal] { controller_->OnExecutorExited(gpu, epoch, signal); });
   }
 
   void Kill(GpuIndex gpu, std::uint64_t epoch) override {

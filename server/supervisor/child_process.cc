@@ -109,11 +109,10 @@ ChildProcess::~ChildProcess() {
 void ChildProcess::Kill() const { pidfd_send_signal(pidfd_.get(), SIGKILL, nullptr, 0); }
 
 bool ChildProcess::HasEnded(std::string& why) {
-  int status = 0;
-  if (waitpid(pid_, &status, WNOHANG) != pid_) return false;
+  if (waitpid(pid_, &status_, WNOHANG) != pid_) return false;
   is_reaped_ = true;
-  why = WIFEXITED(status) ? absl::StrCat("exit status ", WEXITSTATUS(status))
-                          : absl::StrCat("signal ", WTERMSIG(status));
+  why = WIFEXITED(status_) ? absl::StrCat("exit status ", WEXITSTATUS(status_))
+                           : absl::StrCat("signal ", WTERMSIG(status_));
   return true;
 }
 

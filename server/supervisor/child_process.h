@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <sys/wait.h>
 
 #include <memory>
 #include <string>
@@ -39,6 +40,8 @@ class ChildProcess {
 
   // Whether the process has ended; `why` then describes the end for logs.
   bool HasEnded(std::string& why);
+  // The signal that has ended the process; 0 if none has, or nobody knows.
+  int end_signal() const { return WIFSIGNALED(status_) ? WTERMSIG(status_) : 0; }
 
  private:
   ChildProcess(pid_t pid, UniqueFd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
@@ -46,6 +49,7 @@ class ChildProcess {
   const pid_t pid_;
   const UniqueFd pidfd_;
   bool is_reaped_ = false;
+  int status_ = 0;  // as waitpid's, of a process that has ended
   bool is_left_ = false;
 };
 

@@ -30,7 +30,8 @@ class ProcessListener {
   virtual ~ProcessListener() = default;
   // A process with `epoch` is about to start.
   virtual void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) = 0;
-  virtual void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch) = 0;
+  // `signal`: the one that ended the process; 0 if none did, or nobody knows.
+  virtual void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) = 0;
 };
 
 // Keeps one executor process alive for each GPU. Restarts a process that has ended: at once the

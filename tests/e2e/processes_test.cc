@@ -121,6 +121,30 @@ TEST_F(Processes, OneWhoseGpuCannotBeUsedAnyMoreIsStartedAnew) {
   ExpectSum("b", 1, 1);
 }
 
+TEST_F(Processes, AnOffenderGetsNoGpuForAWhile) {
+  for (const char* name : {"a", "b"}) AwaitReady(name);
+  for (int faults = 1; faults <= 2; ++faults) {
+    const pid_t before = PidOf("a");
+    EXPECT_NE(node_.PostOne("/function/a/fault", "{}").status, 200);
+    if (faults == 2) break;
+    AwaitAnother("a", before);
+    AwaitReady("a");
+    ExpectSum("a", 4, 4);
+  }
+  const Reply refused = node_.PostOne("/function/a/add", "{\"value\":[1]}");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_NE(refused.body.find("\"struck\""), std::string::npos) << refused.body;
+  ExpectSum("b", 5, 5);
+  const auto serves = [&] {
+    return node_.PostOne("/function/a/add", "{\"value\":[1]}").status == 200;
+  };
+  EXPECT_EQ(Await("the offender is served again", serves), absl::OkStatus());
+  const std::string metrics = node_.Metrics();
+  EXPECT_EQ(
+      ValueOf(metrics, "torpor_function_strikes_total", {"function=\"a\"", "cause=\"fault\""}), 2);
+  EXPECT_EQ(ValueOf(metrics, "torpor_function_strikes_total", {"function=\"b\""}), 0);
+}
+
 TEST_F(Processes, TheyEndWithTheirFunctionsAndWithTorpord) {
   for (const char* name : {"a", "b"}) AwaitReady(name);
   const pid_t a = PidOf("a");

@@ -91,6 +91,13 @@ std::string ProcessLine(const v1::FunctionStatus& function) {
   return fmt::format("{}; the last: {}", ProcessText(function), last_end);
 }
 
+// Returns, for example, "3, no GPU for 2.0s".
+std::string StrikesText(const v1::FunctionStatus& function) {
+  if (function.refused_ms() <= 0) return std::to_string(function.strikes());
+  return fmt::format("{}, no GPU for {}", function.strikes(),
+                     HumanSeconds(function.refused_ms() / 1000));
+}
+
 // The fields that functions and instances share.
 template <typename Status>
 Json CommonJson(const Status& status) {
@@ -117,7 +124,9 @@ Json ToJson(const v1::FunctionStatus& function) {
                {"waiting", function.waiting()},
                {"finished", function.finished()},
                {"in_time", function.in_time()},
-               {"is_compliant", function.is_compliant()}});
+               {"is_compliant", function.is_compliant()},
+               {"strikes", function.strikes()},
+               {"refused_ms", function.refused_ms()}});
   AddStanding(function, json);
   if (function.instances_size() > 0) {
     Json instances = Json::array();
@@ -146,11 +155,11 @@ std::string FunctionText(const v1::FunctionStatus& function) {
   return fmt::format(
       "function     {}\nstate        {}\nobjective    {:g}% within {:g}ms\nin time      {}\n"
       "complies     {}\nstanding     {}\nwaiting      {}, {} may\npriority     {}\n"
-      "keep alive   {}\nprocess      {}\n",
+      "keep alive   {}\nprocess      {}\nstrikes      {}\n",
       function.name(), function.state(), 100 * function.percentile(), function.deadline_ms(),
       InTimeText(function), function.is_compliant() ? "yes" : "no", OrDash(StandingText(function)),
       function.waiting(), LimitText(function.max_waiting()), function.priority(),
-      KeepAliveText(function.keep_alive_ms()), ProcessLine(function));
+      KeepAliveText(function.keep_alive_ms()), ProcessLine(function), StrikesText(function));
 }
 
 std::string FunctionJson(const v1::FunctionStatus& function) {

@@ -94,9 +94,11 @@ class SessionLivesTest : public NodeWorld {
                              journal_,
                              events_,
                              close_};
-  ExecutorLosses losses_{tables_.executors, tables_.instances, tables_.sessions,
-                         images_.swaps,     images_.peers,     leases_,
-                         implicit_,         requests_,         events_};
+  FunctionStrikes strikes_{tables_.instances, loop_, telemetry_,
+                           [](const RegisteredFunction&, const absl::Status&) {}};
+  ExecutorLosses losses_{
+      tables_.executors, tables_.instances, tables_.sessions, images_.swaps, images_.peers,
+      leases_,           implicit_,         requests_,        strikes_,      events_};
 };
 
 TEST_F(SessionLivesTest, ASessionIsOfferedWhenAllExecutorsKnowIt) {

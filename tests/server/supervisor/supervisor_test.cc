@@ -27,12 +27,13 @@ class Listener final : public ProcessListener {
     bool is_start = false;
     GpuIndex gpu;
     std::uint64_t epoch = 0;
+    int signal = 0;
   };
   void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) override {
-    events_.Send({true, gpu, epoch});
+    events_.Send({true, gpu, epoch, 0});
   }
-  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch) override {
-    events_.Send({false, gpu, epoch});
+  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) override {
+    events_.Send({false, gpu, epoch, signal});
   }
   Event Next() { return *events_.Receive(); }
 
@@ -48,6 +49,16 @@ Supervisor::Options ShellOptions(const std::string& script) {
   };
   options.pauses.first = std::chrono::milliseconds(1);
   return options;
+}
+
+TEST(Supervisor, TellsTheSignalOfAnEnd) {
+  for (const auto& [script, signal] :
+       {std::pair<std::string, int>{"kill -SEGV $$", SIGSEGV}, {"exit 3", 0}}) {
+    Listener listener;
+    Supervisor supervisor(ShellOptions(script), listener);
+    EXPECT_TRUE(listener.Next().is_start);
+    EXPECT_EQ(listener.Next().signal, signal);
+  }
 }
 
 TEST(Supervisor, StartsAnotherAfterADeath) {
