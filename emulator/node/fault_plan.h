@@ -53,7 +53,7 @@ struct RateWindow {
   friend bool operator==(const RateWindow&, const RateWindow&) = default;
 };
 
-// A window of one link: exactly one of the three is set.
+// A window of a link. A single member of the last three names the link.
 struct LinkFault {
   RateWindow window;
   std::optional<unsigned> gpu{};                          // its own PCIe link, by place

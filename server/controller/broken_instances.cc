@@ -16,7 +16,9 @@ void BrokenInstances::Check() {
     const bool is_needed = instance != nullptr && !instance->is_leaving &&
                            sessions_.AbleOf(*instance).empty() && !requests_.IsUsing(instance->id);
     if (!is_needed) continue;
-    told_.insert(id);
+    for (const SessionPtr& lost : sessions_.Of(*instance)) {
+      if (lost->is_lost) told_.insert(lost->id);
+    }
     lives_->OnBroken(instance->full_name, "its CUDA has a sticky error");
   }
 }

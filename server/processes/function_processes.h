@@ -31,8 +31,8 @@ class FunctionProcesses final : public InstanceLives {
     RestartPauses::Options pauses{.first = std::chrono::milliseconds(100),
                                   .longest = std::chrono::seconds(30),
                                   .healthy_after = std::chrono::seconds(10)};
-    // Whether processes that are adopted still have their sessions. Otherwise they are ended, and
-    // others started.
+    // Whether the sessions of adopted processes go on. Otherwise adopted processes are ended, and
+    // new ones started.
     bool sessions_go_on = true;
   };
 

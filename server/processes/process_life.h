@@ -55,7 +55,7 @@ class ProcessLife {
   // The process has ended, or could not be started.
   void OnEnded(TimePoint now) {
     const bool is_last = state_ == State::kStopping && !is_wanted_again_;
-    // Whoever asks for another process wants it soon.
+    // A restart by request is not paced.
     const bool is_asked_for = state_ == State::kStopping && !is_faulty_;
     const Duration run = state_ == State::kPausing ? Duration{} : now - started_;
     state_ = is_last ? State::kOver : State::kPausing;
@@ -68,8 +68,8 @@ class ProcessLife {
     is_wanted_again_ = false;
     End(now, grace, State::kOver);
   }
-  // Ends the process and starts it again. `is_faulty`: since it does not work, which counts as an
-  // end of its own.
+  // Ends the process and starts another. `is_faulty`: for a fault of the process, and so paced like
+  // an end without request.
   void Restart(TimePoint now, Duration grace, bool is_faulty) {
     is_wanted_again_ = true;
     is_faulty_ = is_faulty;
@@ -79,7 +79,7 @@ class ProcessLife {
  private:
   void End(TimePoint now, Duration grace, State without_process) {
     if (state_ == State::kPausing || state_ == State::kOver) {
-      // A pause that is under way stays: nothing else paces a process that cannot be started.
+      // A pause under way is not cut short: nothing else paces failing starts.
       if (without_process == State::kOver) next_ = TimePoint::max();
       if (without_process == State::kPausing && state_ == State::kOver) next_ = now;
       state_ = without_process;

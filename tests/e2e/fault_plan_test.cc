@@ -65,26 +65,33 @@ TEST_F(FaultPlan, ExecutorsThatAreKilledInMidRequestCostNoAnswer) {
     EXPECT_EQ(reply.status, 200) << reply.body;
     EXPECT_EQ(reply.body, "{\"sum\":" + std::to_string(hash) + "}\n");
   }
-  EXPECT_GE(LostExecutors(), 2);
+  EXPECT_GE(LostExecutors(), 1);
   std::printf("%.0f executors were lost\n", LostExecutors());
 }
 
 TEST_F(FaultPlan, AnEccErrorEndsOneProgramAndIsNotHeldAgainstIt) {
-  Start("  - {memory: 96MiB}\n", "  calls: [{call: launch, nth: 11, effect: ecc}]\n");
-  StartState("b");
-  ExpectSum("b", 3, 3);
-  StartState("a");
-  ExpectSum("b", 1, 4);
-  // Whoever launches the eleventh kernel.
-  bool has_failed = false;
-  for (int i = 0; i < 6 && !has_failed; ++i) has_failed = Add("a", 1).status != 200;
-  EXPECT_TRUE(has_failed);
-  ExpectSum("b", 1, 5);
+  // Executors launch kernels, too.
+  Start("  - {memory: 96MiB}\n", "  calls: [{call: launch, nth: 60, effect: ecc}]\n");
+  for (const char* name : {"a", "b"}) StartState(name);
+  unsigned sum = 0;
+  std::string broken;
+  while (broken.empty() && sum < 60 && !HasFailure()) {
+    ++sum;
+    for (const char* name : {"a", "b"}) {
+      const Reply reply = Add(name, 1);
+      if (reply.status == 200) continue;
+      EXPECT_NE(reply.body.find("ECC"), std::string::npos) << reply.body;
+      EXPECT_EQ(broken, "");
+      broken = name;
+    }
+  }
+  ASSERT_NE(broken, "");
+  ExpectSum(broken == "a" ? "b" : "a", 1, sum + 1);
   EXPECT_EQ(LostExecutors(), 1);
   EXPECT_EQ(ValueOf(node_->Metrics(), "torpor_function_strikes_total", {}), 0);
-  node_->StopFunction("a");
-  StartState("a");
-  ExpectSum("a", 2, 2);
+  node_->StopFunction(broken);
+  StartState(broken);
+  ExpectSum(broken, 2, 2);
 }
 
 TEST_F(FaultPlan, AnAllocationThatFailsCostsAStartAtMost) {
@@ -98,7 +105,7 @@ TEST_F(FaultPlan, AnAllocationThatFailsCostsAStartAtMost) {
 
 TEST_F(FaultPlan, ALinkThatIsSlowDelaysAndLosesNothing) {
   // An image of 16 MiB and more takes 4 ms, and 80 ms over the slow link.
-  Start("  - {memory: 48MiB, pcie_gbps: 4}\n",
+  Start("  - {memory: 36MiB, pcie_gbps: 4}\n",
         "  links: [{gpu: 0, from_ms: 0, to_ms: 600000, factor: 0.05}]\n");
   StartState("a");
   StartState("b");

@@ -63,15 +63,27 @@ TEST_F(BrokenInstancesTest, ABrokenProcessIsToldOnceWhenItsRequestIsOver) {
 }
 
 TEST_F(BrokenInstancesTest, AnotherProcessOfTheInstanceServes) {
-  Client first = Connect("token-a");
-  Client second = Connect("token-a");
-  const RequestId request = Acquire("a");
+  Client first = Connect("token-c");
+  Client second = Connect("token-c");
+  const RequestId request = Acquire("c");
   TakeLease(first);
   TakeLease(second);
   Break(first);
   Release(request, scheduler::Ending::kFailed);
   PassSeconds(3);
   EXPECT_THAT(broken_, IsEmpty());
+}
+
+TEST_F(BrokenInstancesTest, ProcessesThatBreakTogetherAreToldTogether) {
+  Client first = Connect("token-a");
+  Client second = Connect("token-a");
+  const RequestId request = Acquire("a");
+  TakeLease(first);
+  TakeLease(second);
+  Break(first);  // what the second had done is lost as well
+  Release(request, scheduler::Ending::kFailed);
+  PassSeconds(3);
+  EXPECT_THAT(broken_, ElementsAre("a"));
 }
 
 TEST_F(BrokenInstancesTest, AClientThatIsRefusedIsBroken) {
