@@ -77,6 +77,11 @@ class Simulation : public ControllerHarness {
     TearDown();
   }
 
+  // The last events and decisions, to see what led to a failure.
+  std::string LastOfHistory() const {
+    constexpr std::size_t kBytes = 8000;
+    return event_log_.substr(event_log_.size() - std::min(event_log_.size(), kBytes));
+  }
   const std::string& history() const { return event_log_; }
   int kills() const { return kills_; }
   int answered() const { return answered_; }
@@ -92,8 +97,8 @@ class Simulation : public ControllerHarness {
   struct Ask {
     RequestId id;
     std::string function;
-    // An executor has died since the grant: the request may run on without a lease, if its function
-    // had not come to CUDA.
+    // Since the grant an executor has died, or a program of the function: the request may run on
+    // without a lease.
     bool may_have_no_lease = false;
   };
 
@@ -125,6 +130,9 @@ class Simulation : public ControllerHarness {
   }
   void Leave(std::size_t index) {
     const Program gone = std::move(programs_[index]);
+    for (Ask& ask : requests_) {
+      ask.may_have_no_lease |= ask.function == gone.function && IsRunning(ask.id);
+    }
     programs_.erase(programs_.begin() + static_cast<std::ptrdiff_t>(index));
     Disconnect(gone.client);
   }
@@ -285,8 +293,8 @@ TEST(ControllerSimulation, NothingBreaksWhateverFails) {
     SCOPED_TRACE(fmt::format("SIMULATION_SEED={} SIMULATION_SEEDS=1", seed));
     Simulation node(static_cast<std::uint64_t>(seed));
     node.Run(steps);
-    if (HasFailure()) break;
-    node.ComeToRest();
+    if (!HasFailure()) node.ComeToRest();
+    if (HasFailure()) std::fputs(node.LastOfHistory().c_str(), stderr);
     lines += std::ranges::count(node.history(), '\n');
     kills += node.kills();
     answered += node.answered();
