@@ -55,7 +55,8 @@ SessionOpening::Options OpeningOptionsOf(const Controller::Options& options) {
 ExecutorRecovery::Options RecoveryOptionsOf(const Config& config) {
   return {.chunk_bytes = config.device.chunk_bytes,
           .is_emulated = config.is_emulated,
-          .swaps_from_peers = config.scheduling.swap_from_peers};
+          .swaps_from_peers = config.scheduling.swap_from_peers,
+          .patience = config.session.resume_patience};
 }
 
 }  // namespace
@@ -290,6 +291,15 @@ void Controller::Handle(const SessionPtr& session, const wire::CloseMemory& call
 void Controller::OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) {
   LoseExecutor(gpu, "a successor is started");
   tables_.executors.At(gpu).OnStarting(epoch);
+  BeginWatching();
+}
+
+void Controller::OnExecutorAdopted(GpuIndex gpu, std::uint64_t epoch, std::int64_t process) {
+  tables_.executors.At(gpu).OnAdopted(epoch, process);
+  BeginWatching();
+}
+
+void Controller::BeginWatching() {
   if (phase_ != Phase::kIdle) return;
   phase_ = Phase::kWatching;
   Watch();
@@ -420,13 +430,13 @@ void Controller::Shutdown() {
   opening_.Stop();
   admin_.Shutdown();
   requests_.Shutdown();
+  if (has_left_sessions_) return;
   for (auto& [gpu, executor] : tables_.executors) {
     if (!executor.is_attached()) continue;
     v1::DaemonMessage message;
     message.mutable_shutdown();
     executor.link()->Send(message);
   }
-  if (has_left_sessions_) return;
   const auto sessions = tables_.sessions.all();
   for (const auto& [id, session] : sessions) {
     TellEnd(*session, "torpord is shutting down");
@@ -435,14 +445,14 @@ void Controller::Shutdown() {
   }
 }
 
-void Controller::LeaveSessions() {
-  if (std::exchange(has_left_sessions_, session_log_ != nullptr)) return;
-  if (!has_left_sessions_) return;
+bool Controller::LeaveSessions() {
+  if (!session_log_ || std::exchange(has_left_sessions_, true)) return has_left_sessions_;
   // No answer reaches a client from here on, and nothing that happens is recorded.
   for (const auto& [id, session] : tables_.sessions.all()) {
     session->link->Close("torpord is being started anew");
   }
   journal_.Stop();
+  return true;
 }
 
 }  // namespace torpor::server

@@ -69,6 +69,7 @@ class Controller {
 
   // --- From the supervisor: before a process is started, and after it has gone ---
   void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch);
+  void OnExecutorAdopted(GpuIndex gpu, std::uint64_t epoch, std::int64_t process);
   // `signal`: the one that ended the process; 0 if none did, or nobody knows.
   void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal = 0);
 
@@ -98,8 +99,8 @@ class Controller {
   // Answers waiting requests, ends all sessions, tells the executors to finish. Idempotent.
   void Shutdown();
   // Before Shutdown, for a restart: cuts the sessions' streams, and leaves the sessions as they are
-  // to the next torpord, if they are recorded.
-  void LeaveSessions();
+  // to the next torpord, if they are recorded, and so executors. Returns whether they are.
+  bool LeaveSessions();
 
  private:
   void Apply(const scheduler::SwapIn& action) { images_.shards.Apply(action); }
@@ -134,6 +135,7 @@ class Controller {
   void Handle(const SessionPtr& session, const wire::ReplayFailed& failed);
 
   void LoseExecutor(GpuIndex gpu, const std::string& why);
+  void BeginWatching();
   // Runs once a second: kills executors that hang, accounts for host memory, gives freed pages
   // back.
   void Watch();

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,8 +14,7 @@ namespace torpor::server {
 void ExecutorRecovery::Register(const std::shared_ptr<ExecutorChannel>& link,
                                 const v1::ExecutorMessage::Register& what) {
   GpuExecutor* const executor = executors_.Find(GpuIndex{what.gpu()});
-  if (!executor || executor->state() != GpuExecutor::State::kStarting ||
-      executor->epoch() != what.epoch()) {
+  if (!executor || !executor->Expects(what)) {
     return link->Close("not an executor that this torpord started");
   }
   if (what.chunk_bytes() != options_.chunk_bytes || what.pool_bytes() < options_.chunk_bytes) {
@@ -22,11 +22,20 @@ void ExecutorRecovery::Register(const std::shared_ptr<ExecutorChannel>& link,
                   what.pool_bytes(), what.chunk_bytes(), options_.chunk_bytes);
     return link->Close("unusable memory pool");
   }
-  journal_.NoteExecutor(what.pid());
+  journal_.NoteExecutor(executor->gpu(), what.pid());
   executors_.Attach(*executor, link, what);
   spdlog::info("GPU {}: executor {} registered, {} with {} MiB for images", what.gpu(), what.pid(),
                what.device().name(), what.pool_bytes() / kMiB);
+  LetOutlive(*executor);
   TellOfSessions(*executor);
+}
+
+void ExecutorRecovery::LetOutlive(GpuExecutor& executor) {
+  const auto patience = std::chrono::ceil<std::chrono::milliseconds>(options_.patience);
+  if (!journal_.is_kept() || patience.count() <= 0) return;
+  v1::DaemonMessage message;
+  message.mutable_outlive()->set_patience_ms(static_cast<std::uint64_t>(patience.count()));
+  executors_.Run(executor.gpu(), std::move(message), [](const OperationResult&) {});
 }
 
 void ExecutorRecovery::TellOfSessions(GpuExecutor& executor) {

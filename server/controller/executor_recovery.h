@@ -22,6 +22,7 @@ class ExecutorRecovery {
     Bytes chunk_bytes = 0;
     bool is_emulated = false;
     bool swaps_from_peers = true;
+    Duration patience{};  // of an executor for the next torpord
   };
 
   // The arguments must outlive the object.
@@ -42,6 +43,8 @@ class ExecutorRecovery {
                 const v1::ExecutorMessage::Register& what);
 
  private:
+  // The process is to outlive this torpord, by which it can be found again.
+  void LetOutlive(GpuExecutor& executor);
   void TellOfSessions(GpuExecutor& executor);
   void OnRecovered(GpuExecutor& executor);
   // Returns the GPUs of this node whose images the executor can copy.

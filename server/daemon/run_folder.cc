@@ -3,9 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +12,7 @@
 #include <system_error>
 
 #include "base/status_macros.h"
+#include "server/unix_socket/unix_listener.h"
 
 namespace torpor::server {
 namespace {
@@ -57,16 +56,6 @@ absl::StatusOr<UniqueFd> Lock(const std::string& run_dir) {
   return lock;
 }
 
-bool SomebodyListens(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return false;
-  std::memcpy(address.sun_path, path.data(), path.size());
-  const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  return connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
-         errno == EAGAIN;
-}
-
 absl::Status RemoveStaleSocket(const std::string& path) {
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0) return absl::OkStatus();
@@ -74,7 +63,7 @@ absl::Status RemoveStaleSocket(const std::string& path) {
     return absl::AlreadyExistsError(
         fmt::format("{} is not a socket; move it away, or choose another path", path));
   }
-  if (SomebodyListens(path)) {
+  if (IsListening(path)) {
     return absl::AlreadyExistsError(
         fmt::format("another process listens on {}; stop it, or choose another path", path));
   }

@@ -1,6 +1,7 @@
 #include "server/executor/executor_loop.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <chrono>
@@ -19,6 +20,9 @@ constexpr int kWorkers = 4;
 // Interval at which the driver is asked, while a session is active, whether the context is intact:
 // a client that only polls the completion page would otherwise never learn of a loss.
 constexpr Duration kWatchInterval = std::chrono::milliseconds(5);
+
+// The id of operations that torpord has not asked for; torpord counts from 1.
+constexpr std::uint64_t kOwnOperation = 0;
 
 void SetMoved(v1::MovedBytes& message, const memory::MovedBytes& moved) {
   message.set_uploaded(moved.uploaded);
@@ -156,23 +160,22 @@ std::optional<ExitStatus> ExecutorLoop::Handle(LoopMessage message) {
                                [this](ContextLost& lost) { return OnLost(lost); },
                                [this](LoopArrival& arrival) { return OnArrived(arrival); },
                                [this](IdleStepDone& step) { return OnIdleStepDone(step); },
-                               [](DaemonGone& gone) -> std::optional<ExitStatus> {
-                                 spdlog::warn("lost the connection to torpord ({}): exiting",
-                                              gone.reason);
-                                 return ExitStatus::kDaemonLost;
-                               }},
+                               [this](DaemonGone& gone) { return OnGone(gone); },
+                               [this](DaemonBack&) { return OnBack(); }},
                     message);
 }
 
 std::optional<ExitStatus> ExecutorLoop::OnOperation(v1::DaemonMessage operation) {
+  if (daemon_ == Daemon::kAwaited) daemon_ = Daemon::kServed;
   if (operation.has_shutdown()) {
     shutdown_operation_ = operation.operation_id();
-    return EndIfShutDown();
+    return Settle();
   }
-  if (operation.has_ping()) {
-    OperationOutcome alive;
-    alive.operation_id = operation.operation_id();
-    Answer(alive);
+  if (operation.has_outlive()) Outlive(operation);
+  if (operation.has_ping() || operation.has_outlive()) {
+    OperationOutcome done;
+    done.operation_id = operation.operation_id();
+    Answer(done);
     return std::nullopt;
   }
   if (is_in_idle_step_) {
@@ -226,6 +229,11 @@ std::optional<ExitStatus> ExecutorLoop::OnResult(const OperationOutcome& result)
     Dispatch(lane->second, std::move(next));
   }
   if (!result.is_answered) Answer(result);
+  const bool is_kept = daemon_ == Daemon::kLeft && result.operation_id == kOwnOperation;
+  if (is_kept && !result.status.ok()) {
+    spdlog::error("session {} cannot be let go of: exiting", result.session.value);
+    return ExitStatus::kDaemonLost;
+  }
   const CUresult error = ResultOf(result.status);
   const bool is_too_late = result.is_answered && !result.status.ok();
   if (IsSticky(error) || is_too_late) {
@@ -236,7 +244,7 @@ std::optional<ExitStatus> ExecutorLoop::OnResult(const OperationOutcome& result)
   if (MayBeSticky(error)) {
     if (const std::optional<ExitStatus> lost = Watch(result.session)) return lost;
   }
-  return EndIfShutDown();
+  return Settle();
 }
 
 void ExecutorLoop::Answer(const OperationOutcome& result) {
@@ -286,12 +294,51 @@ void ExecutorLoop::ReportFree() {
   if (free_told_ != free_before || fragmented_told_ != fragmented_before) uplink_.Send(message);
 }
 
-std::optional<ExitStatus> ExecutorLoop::EndIfShutDown() {
-  if (!shutdown_operation_ || running_ > 0) return std::nullopt;
+std::optional<ExitStatus> ExecutorLoop::Settle() {
+  if (running_ > 0) return std::nullopt;
+  if (daemon_ == Daemon::kLeft) {
+    daemon_ = Daemon::kAwaited;
+    uplink_.RegisterAgain();
+    return std::nullopt;
+  }
+  if (!shutdown_operation_) return std::nullopt;
   OperationOutcome done;
   done.operation_id = *shutdown_operation_;
   Answer(done);
   return ExitStatus::kShutdown;
+}
+
+void ExecutorLoop::Outlive(const v1::DaemonMessage& operation) {
+  patience_ = std::chrono::milliseconds(operation.outlive().patience_ms());
+  // Until here the kernel ends the process with its torpord, which did not know of it yet.
+  prctl(PR_SET_PDEATHSIG, 0);
+}
+
+std::optional<ExitStatus> ExecutorLoop::OnGone(const DaemonGone& gone) {
+  if (gone.is_final || patience_ == Duration::zero() || shutdown_operation_) {
+    spdlog::warn("lost the connection to torpord ({}): exiting", gone.reason);
+    return ExitStatus::kDaemonLost;
+  }
+  spdlog::warn("lost the connection to torpord ({}): waiting {:.0f} s for the next", gone.reason,
+               ToSeconds(patience_));
+  daemon_ = Daemon::kGone;
+  // Nobody waits for what has not begun.
+  held_.clear();
+  for (auto& [session, lane] : lanes_) lane.waiting.clear();
+  uplink_.AwaitNext(patience_);
+  return std::nullopt;
+}
+
+// The next torpord goes on with the sessions from their images in host memory: nothing may work on
+// those any more.
+std::optional<ExitStatus> ExecutorLoop::OnBack() {
+  daemon_ = Daemon::kLeft;
+  for (const Session* const session : environment_.registry.All()) {
+    v1::DaemonMessage close;
+    close.mutable_close_session()->set_session_id(session->identity().id.value);
+    OnOperation(std::move(close));
+  }
+  return Settle();
 }
 
 std::optional<ExitStatus> ExecutorLoop::OnLost(const ContextLost& lost) {
@@ -331,11 +378,11 @@ std::optional<ExitStatus> ExecutorLoop::OnIdleStepDone(const IdleStepDone& step)
   if (!slot.may_gain) slot.looked_at = clock_.Now();
   ReportFree();
   for (v1::DaemonMessage& operation : std::exchange(held_, {})) OnOperation(std::move(operation));
-  if (step.has_more.ok()) return EndIfShutDown();
+  if (step.has_more.ok()) return Settle();
   const absl::Status& status = step.has_more.status();
   spdlog::error("{}, while idle: {}", slot.task->name(), status.ToString());
   const CUresult error = ResultOf(status);
-  if (!IsSticky(error)) return EndIfShutDown();
+  if (!IsSticky(error)) return Settle();
   return OnLost({{}, cuda_api::CallFailed(error, std::string(status.message()))});
 }
 

@@ -28,10 +28,13 @@ enum class ExitStatus : int {
   kDaemonLost = 4,   // torpord has gone
 };
 
-// Messages to the loop: the stream to torpord has ended.
+// Messages to the loop: the stream to torpord has ended, or no other torpord has come.
 struct DaemonGone {
   std::string reason;
+  bool is_final = false;  // no torpord will have the executor
 };
+// Another torpord listens.
+struct DaemonBack {};
 // The CUDA context is lost.
 struct ContextLost {
   SessionId session;  // whose call showed the loss; may be empty
@@ -53,13 +56,19 @@ struct IdleStepDone {
   absl::StatusOr<bool> has_more;
 };
 using LoopMessage = std::variant<v1::DaemonMessage, OperationOutcome, EarlyAnswer, ContextLost,
-                                 LoopArrival, IdleStepDone, DaemonGone>;
+                                 LoopArrival, IdleStepDone, DaemonGone, DaemonBack>;
 
 // Sends the loop's messages to torpord. Called by the loop's thread only.
 class DaemonUplink {
  public:
   virtual ~DaemonUplink() = default;
+  // Drops the message while no torpord is there.
   virtual void Send(const v1::ExecutorMessage& message) = 0;
+  // After DaemonGone: posts DaemonBack once another torpord listens, or DaemonGone if none does
+  // within `patience`.
+  virtual void AwaitNext(Duration patience) = 0;
+  // After DaemonBack: registers there, as at the start.
+  virtual void RegisterAgain() = 0;
 };
 
 // The deciding thread of an executor: chooses the worker and the order of torpord's operations (one
@@ -124,6 +133,8 @@ class ExecutorLoop final : public SessionListener {
   std::optional<ExitStatus> OnLost(const ContextLost& lost);
   std::optional<ExitStatus> OnArrived(const LoopArrival& arrival);
   std::optional<ExitStatus> OnIdleStepDone(const IdleStepDone& step);
+  std::optional<ExitStatus> OnGone(const DaemonGone& gone);
+  std::optional<ExitStatus> OnBack();
   // Runs when no message came in time: watches active sessions, or starts a step of an idle task.
   std::optional<ExitStatus> OnSilence();
   // Returns when the task may take a step, if nothing happens until then; TimePoint::max(): never.
@@ -131,9 +142,10 @@ class ExecutorLoop final : public SessionListener {
   // Asks the driver whether the context is intact; if not, `suspect` is to blame, or without one
   // the session that holds a lease.
   std::optional<ExitStatus> Watch(SessionId suspect = {});
-  // Returns kShutdown, after answering the shutdown, if torpord asked for a shutdown and no work
-  // runs.
-  std::optional<ExitStatus> EndIfShutDown();
+  // Once no work runs: answers a shutdown, or registers with the next torpord.
+  std::optional<ExitStatus> Settle();
+  // The process is to live on when torpord ends.
+  void Outlive(const v1::DaemonMessage& operation);
   // Hands the operation to a worker; the lane must be idle.
   void Dispatch(Lane& lane, v1::DaemonMessage operation);
   // Reports the result to torpord, with the session's memory and the GPU's free memory.
@@ -160,6 +172,13 @@ class ExecutorLoop final : public SessionListener {
   Bytes free_told_ = 0;                  // free and fragmented bytes as torpord knows them
   Bytes fragmented_told_ = 0;
   std::optional<std::uint64_t> shutdown_operation_;
+  enum class Daemon {
+    kServed,
+    kGone,     // leases go on
+    kLeft,     // another one listens; sessions are being closed
+    kAwaited,  // the executor has registered there
+  } daemon_ = Daemon::kServed;
+  Duration patience_{};  // to wait for the next torpord; 0: the executor ends with its torpord
   CUstream watch_stream_ = nullptr;
   CUevent watch_event_ = nullptr;
 };

@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -14,7 +15,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/mutex.h"
+#include "base/sha256.h"
 #include "base/status_macros.h"
 #include "server/controller/controller.h"
 #include "server/controller/scheduler_setup.h"
@@ -26,6 +29,7 @@
 #include "server/node/address_search.h"
 #include "server/node/event_log_writer.h"
 #include "server/node/found_gpus.h"
+#include "server/node/held_registrations.h"
 #include "server/node/session_records.h"
 #include "server/node/thread_loop.h"
 #include "server/node/tokens.h"
@@ -33,6 +37,7 @@
 #include "server/settings/executor_settings.h"
 #include "server/supervisor/supervisor.h"
 #include "server/unix_socket/grpc_server.h"
+#include "server/version/version.h"
 
 namespace torpor::server {
 namespace {
@@ -40,6 +45,9 @@ namespace {
 constexpr Duration kListTimeout = std::chrono::seconds(30);
 // Grace period before executors and streams are ended by force.
 constexpr Duration kStopGrace = std::chrono::seconds(5);
+// For executors of an earlier torpord to let go of their sessions, and then, after a kill, to end.
+constexpr Duration kSettlePatience = std::chrono::seconds(5);
+constexpr Duration kKillPatience = std::chrono::seconds(20);
 
 // The file that processes of an emulated node share, made by the emulator.
 std::string EmulatorNodePath(const Config& config) { return config.run_dir + "/emulator-node"; }
@@ -89,6 +97,23 @@ absl::Status CreateFolder(const std::string& path) {
   std::filesystem::create_directories(path, error);
   if (!error) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("cannot create ", path, ": ", error.message()));
+}
+
+// Returns with what executors are started: those of another kind are not gone on with.
+std::string ExecutorKindOf(const Config& config, const std::string& program,
+                           const std::vector<GpuIndex>& gpus) {
+  std::string kind = Version();
+  // Two builds of a version differ in this.
+  struct stat file {};
+  if (stat(program.c_str(), &file) == 0) {
+    absl::StrAppend(&kind, " ", file.st_size, " ", file.st_mtim.tv_sec, ".", file.st_mtim.tv_nsec);
+  }
+  for (const GpuIndex gpu : gpus) {
+    const ProcessCommand command = ExecutorCommand(config, program, gpu, /*epoch=*/0);
+    absl::StrAppend(&kind, "\n", absl::StrJoin(command.arguments, " "), " ",
+                    absl::StrJoin(command.added_environment, " "));
+  }
+  return ToHex(Sha256(kind.data(), kind.size()));
 }
 
 // Returns how to ask the driver by a process of its own; an argument says what.
@@ -146,7 +171,7 @@ class LiveNode final : public Node,
                             SessionRecords::Open(config_.run_dir, std::move(kept)));
     options.session_log = session_records_->log();
     options.session_keeper = session_records_->keeper();
-    unlink(EmulatorNodePath(config_).c_str());  // stale state of a dead daemon
+    ForgetDeadNode();
     TORPOR_ASSIGN_OR_RETURN(FoundGpus found, FindGpus(config_, executor_program));
     options.gpus = std::move(found.gpus);
     TORPOR_RETURN_IF_ERROR(CheckGpuCounts(config_, options.gpus.size()));
@@ -160,6 +185,13 @@ class LiveNode final : public Node,
     options.descriptor_socket = config_.run_dir + "/descriptors.sock";
     Supervisor::Options processes;
     processes.gpus = options.gpus;
+    TORPOR_ASSIGN_OR_RETURN(
+        processes.adopted,
+        session_records_->TakeExecutors(options.gpus,
+                                        ExecutorKindOf(config_, executor_program, options.gpus)));
+    ForgetDeadNode();
+    const std::map<GpuIndex, ProcessIdentity> adopted = processes.adopted;
+    held_.Expect(adopted);
     processes.command = [this, executor_program](GpuIndex gpu, std::uint64_t epoch) {
       return ExecutorCommand(config_, executor_program, gpu, epoch);
     };
@@ -182,22 +214,24 @@ class LiveNode final : public Node,
     options.lives = processes_.get();
     const std::string descriptor_socket = options.descriptor_socket;
     controller_ = std::make_unique<Controller>(options, loop_, repository_, *this, telemetry);
-    OnLoop([this] {
-      controller_->RestoreSessions();
-      session_records_->Settle();
-    });
     TORPOR_ASSIGN_OR_RETURN(
         descriptor_server_,
         DescriptorServer::Start(descriptor_socket, config_.socket_mode, repository_,
                                 [this](pid_t pid) { return IsExecutor(pid); }));
     TORPOR_ASSIGN_OR_RETURN(node_server_,
                             Serve(node_service_, config_.run_dir + "/node.sock", 0600));
-    TORPOR_ASSIGN_OR_RETURN(control_server_,
-                            Serve(control_service_, config_.client_socket, config_.socket_mode));
     {
       MutexLock lock(&mutex_);  // until IsExecutor knows the processes
       supervisor_ = std::make_shared<Supervisor>(std::move(processes), *this);
     }
+    TORPOR_RETURN_IF_ERROR(AwaitAdopted(adopted));
+    OnLoop([this] {
+      controller_->RestoreSessions();
+      session_records_->Settle();
+    });
+    held_.Release();
+    TORPOR_ASSIGN_OR_RETURN(control_server_,
+                            Serve(control_service_, config_.client_socket, config_.socket_mode));
     // They look for the sockets.
     processes_->SetCommands(commands);
     runs_processes_ = true;
@@ -264,7 +298,7 @@ class LiveNode final : public Node,
 
   void LeaveSessions() override {
     if (processes_) processes_->Leave();
-    OnLoop([this] { controller_->LeaveSessions(); });
+    OnLoop([this] { has_left_executors_ = controller_->LeaveSessions(); });
   }
   void Stop() override;
 
@@ -308,18 +342,26 @@ class LiveNode final : public Node,
   }
   void OnExecutorMessage(const std::shared_ptr<ExecutorChannel>& link, v1::ExecutorMessage message,
                          Done done) override {
-    loop_.Post([this, link, message = std::move(message), done = std::move(done)] {
-      controller_->OnExecutorMessage(link, message);
-      done();
+    if (message.has_register_()) held_.NoteSettled(GpuIndex{message.register_().gpu()});
+    held_.Take([this, link, message = std::move(message), done = std::move(done)] {
+      loop_.Post([this, link, message, done] {
+        controller_->OnExecutorMessage(link, message);
+        done();
+      });
     });
   }
   void OnExecutorClosed(const std::shared_ptr<ExecutorChannel>& link) override {
-    loop_.Post([this, link] { controller_->OnExecutorClosed(link); });
+    held_.Take([this, link] { loop_.Post([this, link] { controller_->OnExecutorClosed(link); }); });
   }
   void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) override {
     loop_.Post([this, gpu, epoch] { controller_->OnExecutorStarting(gpu, epoch); });
   }
+  void OnExecutorAdopted(GpuIndex gpu, std::uint64_t epoch, pid_t process) override {
+    loop_.Post(
+        [this, gpu, epoch, process] { controller_->OnExecutorAdopted(gpu, epoch, process); });
+  }
   void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) override {
+    held_.NoteSettled(gpu);
     loop_.Post([this, gpu, epoch, signal] { controller_->OnExecutorExited(gpu, epoch, signal); });
   }
 
@@ -335,6 +377,25 @@ class LiveNode final : public Node,
   std::shared_ptr<Supervisor> supervisor_now() {
     MutexLock lock(&mutex_);
     return supervisor_;
+  }
+
+  // Removes what an emulated node of processes that live no more has left.
+  void ForgetDeadNode() {
+    if (!session_records_->HasExecutors()) unlink(EmulatorNodePath(config_).c_str());
+  }
+
+  // Waits until no executor of an earlier torpord has a session any more.
+  absl::Status AwaitAdopted(const std::map<GpuIndex, ProcessIdentity>& adopted) {
+    for (const GpuIndex gpu : held_.Await(kSettlePatience)) {
+      spdlog::error(
+          "GPU {}: the executor of the earlier torpord does not let go of its sessions; it is "
+          "restarted",
+          gpu.value);
+      if (!KillAndAwait(adopted.at(gpu), kKillPatience)) {
+        return absl::UnavailableError("an executor of the earlier torpord does not end");
+      }
+    }
+    return absl::OkStatus();
   }
 
   // False, and nothing is done, once the node has stopped.
@@ -357,6 +418,8 @@ class LiveNode final : public Node,
   std::unique_ptr<SessionRecords> session_records_;
   std::unique_ptr<FunctionProcesses> processes_;  // the controller's too
   bool runs_processes_ = false;                   // and ends them
+  HeldRegistrations held_;
+  std::atomic<bool> has_left_executors_{false};
   // Declared before the loop, whose last tasks still use the controller.
   std::unique_ptr<Controller> controller_;
   ThreadLoop loop_;
@@ -382,7 +445,13 @@ void LiveNode::Stop() {
     if (is_stopped_) return;
   }
   // First parts that act by themselves, then parts that only answer.
-  if (const std::shared_ptr<Supervisor> supervisor = supervisor_now()) supervisor->Stop(kStopGrace);
+  if (const std::shared_ptr<Supervisor> supervisor = supervisor_now()) {
+    if (has_left_executors_) {
+      supervisor->Leave();
+    } else {
+      supervisor->Stop(kStopGrace);
+    }
+  }
   const auto deadline = std::chrono::system_clock::now() + std::chrono::seconds(1);
   if (control_server_) control_server_->Shutdown(deadline);
   if (node_server_) node_server_->Shutdown(deadline);
@@ -394,7 +463,7 @@ void LiveNode::Stop() {
   loop_.Stop();
   unlink(config_.client_socket.c_str());
   unlink((config_.run_dir + "/node.sock").c_str());
-  unlink(EmulatorNodePath(config_).c_str());
+  if (!has_left_executors_) unlink(EmulatorNodePath(config_).c_str());
 }
 
 }  // namespace

@@ -3,11 +3,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/ids.h"
 #include "base/unique_fd.h"
 #include "server/daemon/kept_sessions.h"
 #include "server/repository/session_log.h"
+#include "server/supervisor/process_record.h"
 
 namespace torpor::server {
 
@@ -15,9 +18,8 @@ namespace torpor::server {
 // their memory files. Not thread-safe.
 class SessionRecords {
  public:
-  // Reads what an earlier torpord has left in `run_dir`, and ends executors that it has left.
-  // `kept`: what DescriptorStore::TakeKept has returned. Unavailable if the log cannot be read or
-  // written, or an executor does not end: it may still write into sessions' files.
+  // Reads what an earlier torpord has left in `run_dir`. `kept`: what DescriptorStore::TakeKept has
+  // returned. Unavailable if the log cannot be read or written.
   static absl::StatusOr<std::unique_ptr<SessionRecords>> Open(const std::string& run_dir,
                                                               std::map<std::string, UniqueFd> kept);
 
@@ -25,11 +27,22 @@ class SessionRecords {
   SessionLog* log() { return log_.get(); }
   SessionKeeper* keeper() { return log_ ? &keeper_ : nullptr; }
 
+  // Whether an executor of an earlier torpord lives.
+  bool HasExecutors() const { return !LivingExecutors().empty(); }
+  // Returns executors of earlier torpords to go on with, and ends all others. `kind` says with what
+  // executors of this torpord are started: one that was started otherwise is of no use. Unavailable
+  // if an executor does not end: it may still write into sessions' files.
+  absl::StatusOr<std::map<GpuIndex, ProcessIdentity>> TakeExecutors(
+      const std::vector<GpuIndex>& gpus, const std::string& kind);
+
   // The sessions are restored: lets go of files that none of them has.
   void Settle() { keeper_.RemoveUntaken(); }
 
  private:
   explicit SessionRecords(std::map<std::string, UniqueFd> kept) : keeper_(std::move(kept)) {}
+
+  // In the order in which they have registered.
+  std::vector<ExecutorRan> LivingExecutors() const;
 
   KeptSessions keeper_;
   std::unique_ptr<SessionLog> log_;

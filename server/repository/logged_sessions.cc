@@ -42,6 +42,10 @@ void LoggedSessions::Apply(const SessionRecord& record) {
   std::visit([this](const auto& one) { Take(one); }, record);
 }
 
+void LoggedSessions::Take(const ExecutorRan& record) {
+  if (std::ranges::find(executors_, record) == executors_.end()) executors_.push_back(record);
+}
+
 void LoggedSessions::Take(const SessionOpened& record) {
   if (record.session == 0) return;
   LoggedSession& session = sessions_[SessionId{record.session}];

@@ -29,22 +29,26 @@ struct LogBegun {
   std::uint64_t version = kSessionLogVersion;
   std::uint64_t lives = 0;         // torpords that have had the log, this one included
   std::uint64_t next_session = 1;  // ids from here on were never given out
+  // What executors of this torpord are started with: only those started alike are gone on with.
+  std::string executors{};
 
   template <typename V>
   void Visit(V& v) {
-    v(version), v(lives), v(next_session);
+    v(version), v(lives), v(next_session), v(executors);
   }
 };
 
 // An executor that may have sessions' files mapped; the same process is told once.
 struct ExecutorRan {
+  std::int64_t gpu = 0;
   std::int64_t process_id = 0;
   std::uint64_t start_ticks = 0;  // as ProcessIdentity
 
   template <typename V>
   void Visit(V& v) {
-    v(process_id), v(start_ticks);
+    v(gpu), v(process_id), v(start_ticks);
   }
+  bool operator==(const ExecutorRan&) const = default;
 };
 
 // A client is about to be told of its session. Sizes are bytes.
@@ -194,12 +198,12 @@ class LoggedSessions {
   // Returns null if the session is unknown or closed.
   const LoggedSession* Find(SessionId session) const;
 
-  // Forgets the executors: none lives any more.
-  void ForgetExecutors() { executors_.clear(); }
+  // Forgets all executors but these.
+  void RetainExecutors(std::vector<ExecutorRan> living) { executors_ = std::move(living); }
 
  private:
   void Take(const LogBegun& record) { begun_ = record; }
-  void Take(const ExecutorRan& record) { executors_.push_back(record); }
+  void Take(const ExecutorRan& record);
   void Take(const SessionOpened& record);
   void Take(const SegmentsHeld& record);
   void Take(const Allocated& record);

@@ -26,8 +26,10 @@ class SessionLog {
   // file is empty, and stays so: no session outlives this torpord.
   void Append(const SessionRecord& record);
 
-  // No executor of earlier torpords lives any more.
-  void ForgetExecutors() { state_.ForgetExecutors(); }
+  // Of earlier torpords' executors only these live.
+  void RetainExecutors(std::vector<ExecutorRan> living) {
+    state_.RetainExecutors(std::move(living));
+  }
 
   // All records so far.
   const LoggedSessions& state() const { return state_; }

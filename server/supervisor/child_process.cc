@@ -90,7 +90,8 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ProcessC
                 command.program.c_str(), argument_pointers.data(), environment_pointers.data());
   }
   failure_write.Reset();
-  std::unique_ptr<ChildProcess> child(new ChildProcess(pid, UniqueFd(pidfd_open(pid, 0))));
+  std::unique_ptr<ChildProcess> child(
+      new ChildProcess(pid, UniqueFd(pidfd_open(pid, 0)), /*is_adopted=*/false));
   int error = 0;
   // End of file: exec closed the pipe, so the program runs.
   if (read(failure_read.get(), &error, sizeof error) == sizeof error) {
@@ -99,20 +100,42 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ProcessC
   return child;
 }
 
+std::unique_ptr<ChildProcess> ChildProcess::Adopt(const ProcessIdentity& process) {
+  UniqueFd descriptor = OpenProcess(process);
+  if (!descriptor) return nullptr;
+  return std::unique_ptr<ChildProcess>(
+      new ChildProcess(process.pid, std::move(descriptor), /*is_adopted=*/true));
+}
+
 ChildProcess::~ChildProcess() {
-  if (is_reaped_ || is_left_) return;
+  if (has_ended_ || is_left_) return;
   Kill();
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  Await(-1);
+}
+
+bool ChildProcess::Await(int timeout_ms) {
+  pollfd ended = {pidfd_.get(), POLLIN, 0};
+  int ready = 0;
+  do {
+    ready = poll(&ended, 1, timeout_ms);
+  } while (ready < 0 && errno == EINTR);
+  if (ready <= 0) return false;
+  has_ended_ = true;
+  if (!is_adopted_) waitpid(pid_, &status_, 0);
+  return true;
 }
 
 void ChildProcess::Kill() const { pidfd_send_signal(pidfd_.get(), SIGKILL, nullptr, 0); }
 
 bool ChildProcess::HasEnded(std::string& why) {
-  if (waitpid(pid_, &status_, WNOHANG) != pid_) return false;
-  is_reaped_ = true;
-  why = WIFEXITED(status_) ? absl::StrCat("exit status ", WEXITSTATUS(status_))
-                           : absl::StrCat("signal ", WTERMSIG(status_));
+  if (!has_ended_ && !Await(0)) return false;
+  if (is_adopted_) {
+    why = "an earlier torpord's";
+  } else if (WIFEXITED(status_)) {
+    why = absl::StrCat("exit status ", WEXITSTATUS(status_));
+  } else {
+    why = absl::StrCat("signal ", WTERMSIG(status_));
+  }
   return true;
 }
 

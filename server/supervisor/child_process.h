@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/unique_fd.h"
+#include "server/supervisor/process_record.h"
 
 namespace torpor::server {
 
@@ -20,14 +21,17 @@ struct ProcessCommand {
   bool outlives_parent = false;                // else it dies with the thread that started it
 };
 
-// A child process. Gets no terminal signals, and inherits no descriptor but standard error, which
-// also takes its standard output. One that outlives its parent leads a session of its own.
+// A child process, or one of an earlier life of this program. Gets no terminal signals, and
+// inherits no descriptor but standard error, which also takes its standard output. One that
+// outlives its parent leads a session of its own.
 class ChildProcess {
  public:
   // Fails if the program cannot be executed. `standard_output`: a descriptor for the output
   // instead.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ProcessCommand& command,
                                                              int standard_output = -1);
+  // Takes over a process that another one has started; null if it has ended.
+  static std::unique_ptr<ChildProcess> Adopt(const ProcessIdentity& process);
   // Kills the process and waits for its end, unless Leave was called.
   ~ChildProcess();
 
@@ -35,7 +39,7 @@ class ChildProcess {
   // Becomes readable when the process ends.
   int descriptor() const { return pidfd_.get(); }
   void Kill() const;
-  // Lets the process live on, if started to outlive its parent.
+  // Lets the process live on, if it outlives its parent.
   void Leave() { is_left_ = true; }
 
   // Whether the process has ended; `why` then describes the end for logs.
@@ -44,12 +48,17 @@ class ChildProcess {
   int end_signal() const { return WIFSIGNALED(status_) ? WTERMSIG(status_) : 0; }
 
  private:
-  ChildProcess(pid_t pid, UniqueFd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
+  ChildProcess(pid_t pid, UniqueFd pidfd, bool is_adopted)
+      : pid_(pid), pidfd_(std::move(pidfd)), is_adopted_(is_adopted) {}
+
+  // Waits at most `timeout_ms` (-1: any time) for the end, and takes an own child's exit status.
+  bool Await(int timeout_ms);
 
   const pid_t pid_;
   const UniqueFd pidfd_;
-  bool is_reaped_ = false;
-  int status_ = 0;  // as waitpid's, of a process that has ended
+  const bool is_adopted_;  // somebody else gets the exit status
+  bool has_ended_ = false;
+  int status_ = 0;  // as waitpid's, of an own child that has ended
   bool is_left_ = false;
 };
 

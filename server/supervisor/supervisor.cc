@@ -28,6 +28,11 @@ Supervisor::Supervisor(Options options, ProcessListener& listener)
     Slot& slot = slots_[gpu];
     slot.next_start = clock_.Now();
     slot.pauses = RestartPauses(options_.pauses);
+    const auto adopted = options_.adopted.find(gpu);
+    if (adopted == options_.adopted.end()) continue;
+    slot.process = ChildProcess::Adopt(adopted->second);
+    slot.epoch = next_epoch_++;
+    slot.started = slot.next_start;
   }
   thread_ = std::thread([this] { Run(); });
 }
@@ -58,7 +63,30 @@ void Supervisor::Stop(Duration grace) {
   if (thread_.joinable()) thread_.join();
 }
 
+void Supervisor::Leave() {
+  {
+    MutexLock lock(&mutex_);
+    for (auto& [gpu, slot] : slots_) {
+      if (slot.process) slot.process->Leave();
+      slot.process.reset();
+    }
+  }
+  Stop({});
+}
+
+void Supervisor::TellAdopted() {
+  std::vector<std::tuple<GpuIndex, std::uint64_t, pid_t>> adopted;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [gpu, slot] : slots_) {
+      if (slot.process) adopted.emplace_back(gpu, slot.epoch, slot.process->pid());
+    }
+  }
+  for (const auto& [gpu, epoch, pid] : adopted) listener_.OnExecutorAdopted(gpu, epoch, pid);
+}
+
 void Supervisor::Run() {
+  TellAdopted();
   while (!IsDone()) {
     StartDue();
     Wait();

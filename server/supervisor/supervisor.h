@@ -30,18 +30,23 @@ class ProcessListener {
   virtual ~ProcessListener() = default;
   // A process with `epoch` is about to start.
   virtual void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) = 0;
+  // A process that an earlier torpord has started goes on, with `epoch` from now on.
+  virtual void OnExecutorAdopted(GpuIndex gpu, std::uint64_t epoch, pid_t process) = 0;
   // `signal`: the one that ended the process; 0 if none did, or nobody knows.
   virtual void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) = 0;
 };
 
 // Keeps one executor process alive for each GPU. Restarts a process that has ended: at once the
-// first time, then after ever longer pauses. No process outlives the supervisor. Thread-safe.
+// first time, then after ever longer pauses. No process outlives the supervisor, unless left.
+// Thread-safe.
 class Supervisor final : public ExecutorKiller {
  public:
   struct Options {
     std::vector<GpuIndex> gpus;
     std::function<ProcessCommand(GpuIndex gpu, std::uint64_t epoch)> command;
     RestartPauses::Options pauses;
+    // Processes of an earlier torpord to go on with, in place of new ones.
+    std::map<GpuIndex, ProcessIdentity> adopted;
   };
 
   // `listener` must outlive the supervisor.
@@ -57,6 +62,9 @@ class Supervisor final : public ExecutorKiller {
   // `grace`. Idempotent.
   void Stop(Duration grace);
 
+  // Stops, and leaves the processes as they are to the next torpord: those that outlive this one.
+  void Leave();
+
  private:
   struct Slot {
     std::unique_ptr<ChildProcess> process;
@@ -67,6 +75,7 @@ class Supervisor final : public ExecutorKiller {
   };
 
   void Run();
+  void TellAdopted();
   // Waits for an end, a stop or the next start.
   void Wait();
   void StartDue();

@@ -35,4 +35,14 @@ absl::StatusOr<UniqueFd> ListenOnUnixSocket(const std::string& path, int type, m
   return socket;
 }
 
+bool IsListening(const std::string& path) {
+  if (!CheckSocketPath(path).ok()) return false;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+         errno == EAGAIN;
+}
+
 }  // namespace torpor::server

@@ -18,4 +18,7 @@ absl::Status CheckSocketPath(const std::string& path);
 // path, else of errno.
 absl::StatusOr<UniqueFd> ListenOnUnixSocket(const std::string& path, int type, mode_t mode);
 
+// Whether a process listens on the stream socket at `path`.
+bool IsListening(const std::string& path);
+
 }  // namespace torpor::server

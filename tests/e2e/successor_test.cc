@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "tests/e2e/await.h"
 #include "tests/e2e/driven/chain_numbers.h"
@@ -107,6 +109,13 @@ class Successors : public testing::Test {
       EXPECT_FALSE(node_.function(name).Wait(Duration::zero())) << name;
     }
   }
+  std::vector<pid_t> Executors() const { return {node_.ExecutorOf(0), node_.ExecutorOf(1)}; }
+  bool IsAnyLeased() const {
+    const nlohmann::json gpus = node_.Status().at("gpus");
+    return std::ranges::any_of(gpus, [](const nlohmann::json& gpu) {
+      return !gpu.at("leased_to").get<std::string>().empty();
+    });
+  }
   double Outlived(const std::string& fate) const {
     return ValueOf(node_.Metrics(), "torpor_sessions_outlived_total", {"fate=\"" + fate + "\""});
   }
@@ -124,6 +133,7 @@ class Successors : public testing::Test {
 TEST_F(Successors, NothingIsLostOverTenKillsUnderLoad) {
   Add(3);
   const pid_t router = node_.RouterProcess();
+  const std::vector<pid_t> executors = Executors();
   {
     const Load load(chain_);
     const Load more(second_);
@@ -140,6 +150,7 @@ TEST_F(Successors, NothingIsLostOverTenKillsUnderLoad) {
   }
   ExpectAllLive();
   EXPECT_EQ(node_.RouterProcess(), router);
+  EXPECT_EQ(Executors(), executors);
   if (HasFailure()) return;
   Add(4);
   chain_.Ask(1, 1);
@@ -156,7 +167,27 @@ TEST_F(Successors, FunctionsWithoutRequestsAreReadyAgainByThemselves) {
   ExpectAllLive();
 }
 
+TEST_F(Successors, ARequestThatRunsIsAnsweredWithoutTorpord) {
+  chain_.Ask(1, 20);
+  const pid_t init = node_.daemon().pid();
+  std::thread request([this] { chain_.Ask(2, 5 * kLong); });
+  EXPECT_EQ(Await("the request runs", [this] { return IsAnyLeased(); }), absl::OkStatus());
+  // So that no other torpord comes.
+  EXPECT_EQ(kill(init, SIGSTOP), 0);
+  EXPECT_EQ(kill(node_.TorpordProcess(), SIGKILL), 0);
+  request.join();
+  EXPECT_EQ(kill(init, SIGCONT), 0);
+  if (HasFailure()) return;
+  ASSERT_EQ(Await("the next torpord serves",
+                  [this] { return node_.Status().value("state", "") == "ready"; }),
+            absl::OkStatus());
+  AwaitResumed(3);
+  chain_.Ask(3, 20);
+  ExpectAllLive();
+}
+
 TEST_F(Successors, AHandoverLosesNothing) {
+  const std::vector<pid_t> executors = Executors();
   chain_.Ask(1, 20);
   Add(3);
   {
@@ -167,6 +198,7 @@ TEST_F(Successors, AHandoverLosesNothing) {
   chain_.Ask(3, 20);
   Add(4);
   ExpectAllLive();
+  EXPECT_EQ(Executors(), executors);
 }
 
 class ImpatientSuccessors : public Successors {

@@ -72,17 +72,21 @@ void CommandChannel::Break(const ExecutorLinkPtr& link, cudaError_t error, const
   if (lease_link_ == link) CarryOut(lease_.ExecutorLost(error, tells_program, Moment()));
 }
 
+// Executors may live on, and serve the lease that there is.
 void CommandChannel::OnDaemonGone() {
   const Lock lock(mutex_);
   replay_.NoteDaemonGone();
-  for (const ExecutorLinkPtr& link : links_.All())
-    BreakLink(link, cudaErrorDevicesUnavailable, "torpord is gone");
   if (lease_.state() == ClientLease::State::kLost)
     CarryOut(lease_.NoteLossByDaemon(cudaErrorDevicesUnavailable, Moment()));
 }
 
 void CommandChannel::OnResumed(const wire::ResumeReply& resumed) {
   const Lock lock(mutex_);
+  // Executors have let go of the session, or have ended.
+  for (const ExecutorLinkPtr& link : links_.All())
+    BreakLink(link, cudaErrorDevicesUnavailable, "torpord was started anew");
+  if (lease_.state() == ClientLease::State::kLost)
+    CarryOut(lease_.NoteLossByDaemon(cudaErrorDevicesUnavailable, Moment()));
   replay_.NoteDaemonBack();
   replay_.TrimTo(resumed.saved_command);
   if (lease_.state() == ClientLease::State::kSuspended) return EndSuspension();

@@ -92,8 +92,8 @@ void SessionService::OnMessage(wire::ServerMessage message) {
   }
 }
 
-// Without a torpord the session has no lease, and requests about memory wait; its executors die
-// with torpord. Both come back with the next one.
+// Without a torpord the session gets no lease, and requests about memory wait. An executor that
+// lives on serves the present lease until the next torpord comes.
 void SessionService::OnDaemonEnd(const std::string& why) {
   if (!has_daemon_) return;
   if (was_told_an_end_ || reconnect_.patience.count() == 0)

@@ -23,7 +23,18 @@ double Microseconds(Duration duration) {
 void GpuExecutor::OnStarting(std::uint64_t epoch) {
   state_ = State::kStarting;
   epoch_ = epoch;
+  adopted_process_ = 0;
   ++starts_;
+}
+
+void GpuExecutor::OnAdopted(std::uint64_t epoch, std::int64_t process) {
+  OnStarting(epoch);
+  adopted_process_ = process;
+}
+
+bool GpuExecutor::Expects(const v1::ExecutorMessage::Register& what) const {
+  if (state_ != State::kStarting) return false;
+  return adopted_process_ != 0 ? what.pid() == adopted_process_ : what.epoch() == epoch_;
 }
 
 void GpuExecutor::OnRegistered(std::shared_ptr<ExecutorChannel> link,

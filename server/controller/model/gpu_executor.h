@@ -67,6 +67,10 @@ class GpuExecutor {
 
   // A process with this epoch is about to be started.
   void OnStarting(std::uint64_t epoch);
+  // An earlier torpord's process goes on with this epoch; its own number is another one.
+  void OnAdopted(std::uint64_t epoch, std::int64_t process);
+  // Whether the registration is of the process that was started or adopted last.
+  bool Expects(const v1::ExecutorMessage::Register& what) const;
   void OnRegistered(std::shared_ptr<ExecutorChannel> link,
                     const v1::ExecutorMessage::Register& what);
   void OnRecovered() { state_ = State::kReady; }
@@ -107,6 +111,7 @@ class GpuExecutor {
   const GpuIndex gpu_;
   State state_ = State::kAbsent;
   std::uint64_t epoch_ = 0;
+  std::int64_t adopted_process_ = 0;  // 0: started by this torpord
   std::uint64_t starts_ = 0;
   std::shared_ptr<ExecutorChannel> link_;
   v1::ExecutorMessage::Register registration_;

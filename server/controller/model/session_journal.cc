@@ -91,10 +91,10 @@ void SessionJournal::Close(ClientSession& session) {
   keeper_->Remove(session.id);
 }
 
-void SessionJournal::NoteExecutor(std::int64_t process_id) {
+void SessionJournal::NoteExecutor(GpuIndex gpu, std::int64_t process_id) {
   if (!log_) return;
   const auto identity = IdentityOf(static_cast<pid_t>(process_id));
-  if (identity) log_->Append(ExecutorRan{identity->pid, identity->start_ticks});
+  if (identity) log_->Append(ExecutorRan{gpu.value, identity->pid, identity->start_ticks});
 }
 
 }  // namespace torpor::server

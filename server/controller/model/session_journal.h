@@ -32,8 +32,10 @@ class SessionJournal {
   void Exclude(const ClientSession& session, const std::string& why);
   void Close(ClientSession& session);
 
-  // A process that may have sessions' files mapped, before it is told of any.
-  void NoteExecutor(std::int64_t process_id);
+  // Whether sessions are recorded.
+  bool is_kept() const { return log_ != nullptr; }
+  // The GPU's executor, which may have sessions' files mapped, before it is told of any.
+  void NoteExecutor(GpuIndex gpu, std::int64_t process_id);
 
   // The sessions go on with the next torpord as they are: records nothing more.
   void Stop() { log_ = nullptr; }

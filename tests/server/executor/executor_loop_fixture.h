@@ -109,7 +109,7 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
   }
   void TearDown() override {
     record_.LetAllGo();
-    if (thread_.joinable()) End(DaemonGone{"the test ends"});
+    if (thread_.joinable()) End(DaemonGone{"the test ends", /*is_final=*/true});
   }
 
   SessionEnvironment Environment() {
@@ -128,6 +128,13 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
       record_.Note("lost by " + std::to_string(message.context_lost().session_id()));
       why_lost_ = message.context_lost().message();
     }
+  }
+
+  void AwaitNext(Duration patience) override {
+    record_.Note("awaits " + std::to_string(patience / std::chrono::milliseconds(1)) + " ms");
+  }
+  void RegisterAgain() override {
+    record_.Note("registers with " + std::to_string(registry_.All().size()) + " sessions");
   }
 
   // Returns the name of the operation's answer in the record.
@@ -151,6 +158,11 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
     v1::DaemonMessage operation;
     operation.mutable_shutdown();
     return Post(operation);
+  }
+  void PostOutlive(std::uint64_t patience_ms) {
+    v1::DaemonMessage operation;
+    operation.mutable_outlive()->set_patience_ms(patience_ms);
+    ASSERT_TRUE(record_.Await(Post(operation)));
   }
   void BeginLease(std::uint64_t session) {
     v1::DaemonMessage operation;

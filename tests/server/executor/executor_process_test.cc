@@ -25,6 +25,33 @@ TEST_F(ExecutorProcess, EndsWhenTorpordGoes) {
   EXPECT_EQ(WaitForExit(), 4);
 }
 
+TEST_F(ExecutorProcess, OutlivesTorpordAndRegistersWithTheNext) {
+  v1::DaemonMessage outlive;
+  outlive.mutable_outlive()->set_patience_ms(60'000);
+  ASSERT_EQ(daemon_->Do(outlive).code(), 0);
+  const TestSession session(1);
+  ASSERT_EQ(Open(session), 0);
+  ASSERT_EQ(SwapIn(session, 4096).code(), 0);
+  ASSERT_EQ(BeginLease(session, 1), 0);
+  TestClient client(socket());
+  ASSERT_TRUE(client.Attach(session.id, session.key).has_value());
+  daemon_.reset();
+  EXPECT_EQ(client.Call(BatchBuilder().Add(wire::DeviceSynchronize{}), 1)->status, 0)
+      << "nobody has ended the lease";
+
+  daemon_ = std::make_unique<FakeDaemon>(folder_);
+  const auto again = daemon_->WaitForExecutor();
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->pid(), pid_);
+  EXPECT_FALSE(client.Call(BatchBuilder().Add(wire::DeviceSynchronize{}), 1).has_value());
+  ASSERT_EQ(Open(session), 0) << "its memory has been let go of";
+  ASSERT_EQ(SwapIn(session, 4096).code(), 0);
+  v1::DaemonMessage shutdown;
+  shutdown.mutable_shutdown();
+  EXPECT_EQ(daemon_->Do(shutdown).code(), 0);
+  EXPECT_EQ(WaitForExit(), 0);
+}
+
 TEST_F(ExecutorProcess, APingIsAnswered) {
   v1::DaemonMessage message;
   message.mutable_ping();

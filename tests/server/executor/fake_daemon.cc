@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstring>
@@ -16,6 +17,7 @@ FakeDaemon::FakeDaemon(const std::string& folder) : folder_(folder) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::strncpy(address.sun_path, descriptor_socket().c_str(), sizeof address.sun_path - 1);
+  unlink(descriptor_socket().c_str());  // an earlier daemon's
   TORPOR_CHECK(bind(descriptor_listener_.get(), reinterpret_cast<const sockaddr*>(&address),
                     sizeof address) == 0);
   TORPOR_CHECK(listen(descriptor_listener_.get(), 8) == 0);

@@ -50,12 +50,13 @@ TEST_F(SessionLogTest, TheNextTorpordFindsWhatWasAppended) {
   log->Append(WorkUnsaved{kSession, true});
   log->Append(Opened(8));
   log->Append(EndsWithTorpord{8, "its reason"});
-  log->Append(ExecutorRan{100, 200});
+  log->Append(ExecutorRan{3, 100, 200});
+  log->Append(ExecutorRan{3, 100, 200});
   const auto next = Open();  // as after a kill: the first is still there
   EXPECT_EQ(next->state().begun().lives, 2u);
   EXPECT_EQ(next->state().begun().next_session, 9u);
   ASSERT_EQ(next->state().executors().size(), 1u);
-  EXPECT_EQ(next->state().executors()[0].process_id, 100);
+  EXPECT_EQ(next->state().executors()[0], (ExecutorRan{3, 100, 200}));
   const LoggedSession* const session = next->state().Find(SessionId{kSession});
   ASSERT_NE(session, nullptr);
   EXPECT_EQ(session->opened.instance, "f/a");

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -27,13 +29,17 @@ class Listener final : public ProcessListener {
     bool is_start = false;
     GpuIndex gpu;
     std::uint64_t epoch = 0;
+    pid_t adopted = 0;  // 0: started
     int signal = 0;
   };
   void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) override {
-    events_.Send({true, gpu, epoch, 0});
+    events_.Send({true, gpu, epoch, 0, 0});
+  }
+  void OnExecutorAdopted(GpuIndex gpu, std::uint64_t epoch, pid_t process) override {
+    events_.Send({true, gpu, epoch, process, 0});
   }
   void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) override {
-    events_.Send({false, gpu, epoch, signal});
+    events_.Send({false, gpu, epoch, 0, signal});
   }
   Event Next() { return *events_.Receive(); }
 
@@ -105,6 +111,58 @@ TEST(Supervisor, MissingProgramIsTriedAgain) {
   };
   Supervisor supervisor(std::move(options), listener);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(listener.Next().is_start);
+}
+
+// A process that its supervisor has left.
+pid_t LeaveSleeper() {
+  Listener listener;
+  Supervisor::Options options = ShellOptions("");
+  options.command = [](GpuIndex, std::uint64_t) {
+    return ProcessCommand{"/bin/sh", {"-c", "exec sleep 1000"}, {}, /*outlives_parent=*/true};
+  };
+  Supervisor supervisor(std::move(options), listener);
+  listener.Next();
+  const auto find = [&] {
+    for (pid_t pid = getpid() + 1;; ++pid) {
+      if (supervisor.IsExecutor(pid)) return pid;
+      if (pid > getpid() + 100'000) pid = getpid();
+    }
+  };
+  const pid_t pid = find();
+  supervisor.Leave();
+  return pid;
+}
+
+TEST(Supervisor, GoesOnWithWhoWasLeft) {
+  const pid_t left = LeaveSleeper();
+  const std::optional<ProcessIdentity> identity = IdentityOf(left);
+  ASSERT_TRUE(identity.has_value()) << "it lives";
+  Listener listener;
+  Supervisor::Options options = ShellOptions("exec sleep 1000");
+  options.adopted = {{kGpu, *identity}};
+  Supervisor supervisor(std::move(options), listener);
+  const Listener::Event adopted = listener.Next();
+  EXPECT_TRUE(adopted.is_start);
+  EXPECT_EQ(adopted.adopted, left);
+  EXPECT_TRUE(supervisor.IsExecutor(left));
+  supervisor.Kill(kGpu, adopted.epoch);
+  const Listener::Event end = listener.Next();
+  EXPECT_FALSE(end.is_start);
+  EXPECT_EQ(end.epoch, adopted.epoch);
+  const Listener::Event next = listener.Next();
+  EXPECT_TRUE(next.is_start);
+  EXPECT_EQ(next.adopted, 0);
+  waitpid(left, nullptr, 0);
+}
+
+TEST(Supervisor, StartsAnotherForOneThatHasEndedMeanwhile) {
+  Listener listener;
+  Supervisor::Options options = ShellOptions("exec sleep 1000");
+  options.adopted = {{kGpu, {.pid = getpid(), .start_ticks = 1}}};
+  Supervisor supervisor(std::move(options), listener);
+  const Listener::Event start = listener.Next();
+  EXPECT_TRUE(start.is_start);
+  EXPECT_EQ(start.adopted, 0);
 }
 
 TEST(Supervisor, StopWaitsForWhoEndsByHimself) {

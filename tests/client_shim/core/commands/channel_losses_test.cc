@@ -336,6 +336,8 @@ TEST_F(ChannelLossesTest, ACallOutlivesTorpord) {
   executors_[0]->Await(kLaunch);
   auto call = UnansweredCall(0);
   channel_->OnDaemonGone();
+  executors_[0]->Die();
+  AwaitSuspension();
   EXPECT_FALSE(channel_->IsDrained());
   std::vector<CommandChannel::Watched> watched;
   EXPECT_FALSE(channel_->Watch(watched).has_value()) << "nobody will tell of the executor's end";
@@ -347,6 +349,19 @@ TEST_F(ChannelLossesTest, ACallOutlivesTorpord) {
   EXPECT_EQ(call.get(), cudaSuccess);
   EXPECT_EQ(Numbered(1), (Strings{Of(kLaunch, 1), Of(kSync, 2)}));
   EXPECT_EQ(channel_->TakeAsyncError(), cudaSuccess);
+}
+
+TEST_F(ChannelLossesTest, ALeaseGoesOnWithoutTorpord) {
+  ASSERT_TRUE(Grant(0));
+  channel_->OnDaemonGone();
+  ASSERT_EQ(Launch(), cudaSuccess);
+  EXPECT_EQ(Synchronize(), cudaSuccess);
+  // The executor has let go of the session, whether its word has come or not.
+  channel_->OnResumed({});
+  EXPECT_EQ(daemon_.All<wire::LeaseRequest>().size(), 1u) << "for the replay";
+  ASSERT_TRUE(Grant(1, /*replays=*/true));
+  EXPECT_EQ(Synchronize(), cudaSuccess);
+  EXPECT_EQ(Numbered(1), (Strings{Of(kLaunch, 1), Of(kSync, 2), Of(kSync, 3)}));
 }
 
 TEST_F(ChannelLossesTest, AnExecutorThatDiedFirstIsTorpordsEnd) {
@@ -498,9 +513,9 @@ TEST_F(NotReplayed, LosesTheCallsOfTheLeaseAndGoesOn) {
   ASSERT_TRUE(Grant(0));
   auto call = UnansweredCall(0);
   channel_->OnDaemonGone();
+  channel_->OnResumed({});
   EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
   EXPECT_EQ(Launch(), cudaErrorDevicesUnavailable) << "as by a LeaseLost";
-  channel_->OnResumed({});
   EXPECT_EQ(health_.sticky(), cudaSuccess);
   ASSERT_TRUE(Grant(1));
   EXPECT_EQ(Synchronize(), cudaSuccess);

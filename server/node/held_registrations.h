@@ -1,0 +1,46 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/mutex.h"
+#include "server/supervisor/process_record.h"
+
+namespace torpor::server {
+
+// What executors say until the sessions of an earlier torpord have been restored: no executor may
+// be told of sessions before, and adopted executors have let go of sessions only when they
+// register. Thread-safe.
+class HeldRegistrations {
+ public:
+  using Deliver = std::function<void()>;
+
+  // Executors of these GPUs are adopted. Before all other calls.
+  void Expect(const std::map<GpuIndex, ProcessIdentity>& adopted);
+
+  // The executor has registered, or has ended.
+  void NoteSettled(GpuIndex gpu);
+  // Keeps `deliver` for Release, or calls it at once after that.
+  void Take(Deliver deliver);
+
+  // Waits until all expected executors have settled, at most for `patience`. Returns the GPUs of
+  // the others.
+  std::set<GpuIndex> Await(Duration patience);
+
+  // Delivers what was kept, in order, and all that comes from now on.
+  void Release();
+
+ private:
+  Mutex mutex_;
+  absl::CondVar changed_;
+  std::set<GpuIndex> expected_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Deliver> held_ ABSL_GUARDED_BY(mutex_);
+  bool is_released_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace torpor::server

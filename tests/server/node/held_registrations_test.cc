@@ -1,0 +1,47 @@
+#include "server/node/held_registrations.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace torpor::server {
+namespace {
+
+constexpr Duration kLong = std::chrono::minutes(1);
+
+TEST(HeldRegistrations, DeliversInOrderOnceReleased) {
+  HeldRegistrations held;
+  std::vector<int> delivered;
+  held.Take([&] { delivered.push_back(1); });
+  held.Take([&] { delivered.push_back(2); });
+  EXPECT_TRUE(delivered.empty());
+  held.Release();
+  held.Take([&] { delivered.push_back(3); });
+  EXPECT_EQ(delivered, (std::vector<int>{1, 2, 3}));
+}
+
+TEST(HeldRegistrations, WithoutAdoptedExecutorsNobodyWaits) {
+  HeldRegistrations held;
+  EXPECT_TRUE(held.Await(kLong).empty());
+}
+
+TEST(HeldRegistrations, WaitsUntilAllHaveSettled) {
+  HeldRegistrations held;
+  held.Expect({{GpuIndex{0}, {}}, {GpuIndex{1}, {}}});
+  held.NoteSettled(GpuIndex{0});
+  std::thread settles([&] { held.NoteSettled(GpuIndex{1}); });
+  EXPECT_TRUE(held.Await(kLong).empty());
+  settles.join();
+}
+
+TEST(HeldRegistrations, NamesWhoHasNotSettledInTime) {
+  HeldRegistrations held;
+  held.Expect({{GpuIndex{0}, {}}, {GpuIndex{1}, {}}});
+  held.NoteSettled(GpuIndex{0});
+  EXPECT_EQ(held.Await({}), std::set<GpuIndex>{GpuIndex{1}});
+}
+
+}  // namespace
+}  // namespace torpor::server

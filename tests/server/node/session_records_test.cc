@@ -1,0 +1,120 @@
+#include "server/node/session_records.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace torpor::server {
+namespace {
+
+const GpuIndex kGpu{0};
+
+// A process that does nothing, as an executor that was left.
+class LeftProcess {
+ public:
+  LeftProcess() : pid_(fork()) {
+    if (pid_ == 0) {
+      while (true) pause();
+    }
+  }
+  ~LeftProcess() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  ExecutorRan RecordFor(std::int64_t gpu) const {
+    return {gpu, pid_, IdentityOf(pid_)->start_ticks};
+  }
+  ProcessIdentity identity() const { return *IdentityOf(pid_); }
+  // Whether a signal has ended it.
+  bool WasKilled() const {
+    siginfo_t info{};
+    waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+    return info.si_pid == pid_ && info.si_code == CLD_KILLED;
+  }
+
+ private:
+  const pid_t pid_;
+};
+
+class SessionRecordsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "records-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    // As a service manager that keeps descriptors.
+    setenv("NOTIFY_SOCKET", (folder_ + "/none").c_str(), 1);
+    setenv("FDSTORE", "100", 1);
+  }
+  void TearDown() override {
+    unsetenv("NOTIFY_SOCKET");
+    unsetenv("FDSTORE");
+    std::filesystem::remove_all(folder_);
+  }
+  std::unique_ptr<SessionRecords> Open() { return *SessionRecords::Open(folder_, {}); }
+  // A torpord that has started executors of this kind, and has died.
+  void LiveAndDie(const std::string& kind, const std::vector<ExecutorRan>& executors) {
+    const auto records = Open();
+    ASSERT_NE(records->log(), nullptr);
+    ASSERT_TRUE(records->TakeExecutors({kGpu}, kind).ok());
+    for (const ExecutorRan& executor : executors) records->log()->Append(executor);
+  }
+
+  std::string folder_;
+};
+
+TEST_F(SessionRecordsTest, ExecutorsOfTheSameKindAreTaken) {
+  const LeftProcess left;
+  LiveAndDie("a", {left.RecordFor(0)});
+  const auto records = Open();
+  EXPECT_TRUE(records->HasExecutors());
+  const auto taken = records->TakeExecutors({kGpu}, "a");
+  ASSERT_TRUE(taken.ok());
+  EXPECT_EQ(*taken, (std::map<GpuIndex, ProcessIdentity>{{kGpu, left.identity()}}));
+  EXPECT_FALSE(left.WasKilled());
+}
+
+TEST_F(SessionRecordsTest, TakenExecutorsAreKnownToTheNextTorpordToo) {
+  const LeftProcess left;
+  LiveAndDie("a", {left.RecordFor(0)});
+  LiveAndDie("a", {});
+  EXPECT_EQ(Open()->TakeExecutors({kGpu}, "a")->size(), 1u);
+}
+
+TEST_F(SessionRecordsTest, ExecutorsOfAnotherKindEnd) {
+  const LeftProcess left;
+  LiveAndDie("a", {left.RecordFor(0)});
+  const auto records = Open();
+  EXPECT_TRUE(records->TakeExecutors({kGpu}, "b")->empty());
+  EXPECT_TRUE(left.WasKilled());
+  EXPECT_FALSE(records->HasExecutors());
+}
+
+TEST_F(SessionRecordsTest, OneExecutorAGpuIsTaken) {
+  const LeftProcess first;
+  const LeftProcess second;
+  const LeftProcess other;
+  LiveAndDie("a", {first.RecordFor(0), second.RecordFor(0), other.RecordFor(1)});
+  EXPECT_EQ(*Open()->TakeExecutors({kGpu}, "a"),
+            (std::map<GpuIndex, ProcessIdentity>{{kGpu, second.identity()}}));
+  EXPECT_TRUE(first.WasKilled());
+  EXPECT_TRUE(other.WasKilled()) << "of a GPU that is served no more";
+}
+
+TEST_F(SessionRecordsTest, WithoutAServiceManagerNothingIsRecorded) {
+  const LeftProcess left;
+  LiveAndDie("a", {left.RecordFor(0)});
+  unsetenv("NOTIFY_SOCKET");
+  const auto records = Open();
+  EXPECT_EQ(records->log(), nullptr);
+  EXPECT_FALSE(records->HasExecutors());
+  EXPECT_TRUE(records->TakeExecutors({kGpu}, "a")->empty());
+  EXPECT_TRUE(left.WasKilled()) << "another one is about to be started";
+}
+
+}  // namespace
+}  // namespace torpor::server
