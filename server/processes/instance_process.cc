@@ -39,7 +39,9 @@ struct Launch {
   explicit Launch(const InstanceCommand& command)
       : user(command.user), token_file(command.token_file) {
     for (const std::string& word : command.words) words.push_back(word);
-    for (const auto& [name, value] : command.environment) variables.push_back(name + "=" + value);
+    for (const auto& [name, value] : command.environment) {
+      variables.push_back(fmt::format("{}={}", name, value));
+    }
     for (std::string& word : words) arguments.push_back(word.data());
     for (std::string& variable : variables) environment.push_back(variable.data());
     arguments.push_back(nullptr);
