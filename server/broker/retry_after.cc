@@ -11,7 +11,7 @@ namespace torpor::server {
 namespace {
 
 constexpr const char* kPayload = "torpor/retry-after-seconds";
-constexpr std::int64_t kMaxSeconds = 24 * 3600;
+constexpr std::int64_t kMaxSeconds = 86'400;  // a day
 
 }  // namespace
 

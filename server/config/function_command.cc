@@ -15,7 +15,8 @@
 namespace torpor::server {
 namespace {
 
-constexpr std::size_t kEntryBytes = std::size_t{64} * 1024;  // of a user or a group with many members
+constexpr std::size_t kEntryBytes =
+    std::size_t{64} * 1024;  // of a user or a group with many members
 
 // Variables that torpord itself gives the command.
 constexpr std::array<std::string_view, 3> kOwnVariables = {"TORPOR_SOCKET", "TORPOR_TOKEN",
