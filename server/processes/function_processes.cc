@@ -115,6 +115,9 @@ void FunctionProcesses::SetCommands(const Commands& commands) {
     }
     for (const auto& [name, command] : commands) {
       Entry& entry = EntryOf(name);
+      const bool is_another =
+          entry.command && entry.command->Fingerprint() != command.Fingerprint();
+      if (is_another) entry.life.Renew(clock_.Now());
       entry.command = command;
       const bool runs = entry.life.state() == ProcessLife::State::kRunning;
       const bool is_as_wanted = runs && entry.fingerprint == command.Fingerprint();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
@@ -61,6 +62,12 @@ class ProcessLife {
     state_ = is_last ? State::kOver : State::kPausing;
     next_ = is_last ? TimePoint::max() : now + (is_asked_for ? Duration{} : pauses_.Next(run));
     was_asked_ = is_wanted_again_ = is_faulty_ = false;
+  }
+
+  // Another program is to run from the next start on, which is due at once if there is no process.
+  void Renew(TimePoint now) {
+    pauses_.Forget();
+    if (state_ == State::kPausing) next_ = std::min(next_, now);
   }
 
   // Ends the process for good, by force once `grace` has passed.

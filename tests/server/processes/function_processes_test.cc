@@ -148,6 +148,21 @@ TEST_F(FunctionProcessesTest, AnotherCommandIsAnotherProcess) {
   processes->Stop();
 }
 
+TEST_F(FunctionProcessesTest, ACommandThatWasMendedIsStartedAtOnce) {
+  const auto processes = FunctionProcesses::Start(
+      {.record_dir = folder_ + "/processes",
+       .pauses = {.first = std::chrono::hours(1), .longest = std::chrono::hours(1)}},
+      {});
+  ASSERT_TRUE(processes.ok());
+  (*processes)->SetCommands({{"digits", Script("echo $$ > $PIPE; exit 1")}});
+  Number();
+  Number();
+  AwaitState(**processes, "digits", "pausing");
+  (*processes)->SetCommands({{"digits", Script(kLives)}});
+  Number();
+  (*processes)->Stop();
+}
+
 TEST_F(FunctionProcessesTest, ARemovedOneLivesUntilNothingRunsThere) {
   const auto processes = Start({{"digits", Script(kLives)}});
   const pid_t first = Number();

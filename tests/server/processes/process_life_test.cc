@@ -150,5 +150,20 @@ TEST_F(ProcessLifeTest, APauseIsNotCutShort) {
   EXPECT_EQ(life_.next(), next);
 }
 
+TEST_F(ProcessLifeTest, AnotherProgramIsStartedAtOnce) {
+  for (int i = 0; i < 6; ++i) {
+    Start();
+    EndAfter(milliseconds(5));
+  }
+  ASSERT_GT(life_.next(), now_ + seconds(1));
+  life_.Renew(now_);
+  Start();
+  EndAfter(milliseconds(5));
+  EXPECT_EQ(life_.next(), now_) << "its first quick end";
+  Start();
+  life_.Renew(now_);
+  EXPECT_EQ(life_.state(), State::kRunning);
+}
+
 }  // namespace
 }  // namespace torpor::server
