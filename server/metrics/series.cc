@@ -259,6 +259,7 @@ void StrikeSeries::CountStrike(const std::string& function, StrikeCause cause) {
 void StrikeSeries::Render(const NodeSnapshot& node) {
   std::set<std::string> rendered;
   for (const FunctionSnapshot& function : node.functions) {
+    if (function.strikes == 0 && !rendered_.contains(function.name)) continue;
     refused_.Add({{"function", function.name}}).Set(function.refused_for > Duration{} ? 1 : 0);
     rendered.insert(function.name);
   }

@@ -54,14 +54,13 @@ class Simulation : public ControllerHarness {
     controller_->Drain([&] { is_idle = true; });
     for (int i = 0; i < 1000 && !is_idle; ++i) {
       Listen(/*laziness=*/0);
-      while (!requests_.empty() && EndRequest(requests_.size() - 1)) {
-      }
+      while (!requests_.empty()) EndRequest(requests_.size() - 1);
       loop_.Advance(std::chrono::milliseconds(100));
       Settle();
       Tidy();
     }
     EXPECT_TRUE(is_idle);
-    EXPECT_TRUE(requests_.empty());
+    while (!requests_.empty()) EndRequest(requests_.size() - 1);
     EXPECT_EQ(controller_->Snapshot().queued_requests, 0u);
     while (!programs_.empty()) Leave(programs_.size() - 1);
     for (int i = 0; i < 100; ++i) {
@@ -112,7 +111,7 @@ class Simulation : public ControllerHarness {
     if (kind < 6) return Come();
     if (kind < 8 && !programs_.empty()) return Leave(Below(programs_.size()));
     if (kind < 30) return AskForLease();
-    if (kind < 50 && !requests_.empty()) return (void)EndRequest(Below(requests_.size()));
+    if (kind < 50 && !requests_.empty()) return EndRequest(Below(requests_.size()));
     if (kind < 70) return Listen(0.3);
     if (kind < 76) return UseMemory();
     if (kind < 80) return WantGpu();
@@ -142,14 +141,13 @@ class Simulation : public ControllerHarness {
     requests_.push_back({Acquire(function, std::chrono::seconds(30)), function});
   }
   // Releases an answered request, or gives a waiting request up.
-  bool EndRequest(std::size_t index) {
+  void EndRequest(std::size_t index) {
     const RequestId id = requests_[index].id;
     const Outcome& known = outcome(id);
     const bool is_lost = known.lost.has_value();
     if (IsRunning(id)) ++answered_;
     requests_.erase(requests_.begin() + static_cast<std::ptrdiff_t>(index));
     Release(id, is_lost ? scheduler::Ending::kLost : scheduler::Ending::kAnswered);
-    return true;
   }
   // Programs answer their messages; `laziness` is the share left for later.
   void Listen(double laziness) {
