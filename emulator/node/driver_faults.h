@@ -22,7 +22,8 @@ struct DriverFaults {
   friend bool operator==(const DriverFaults&, const DriverFaults&) = default;
 };
 
-// Reads the mapping `faults` of a topology file; without it there are none.
+// Reads the mapping `faults` of a topology file but for the plan (fault_plan.h); without the
+// mapping there are none.
 DriverFaults ReadDriverFaults(const YAML::Node& node, DocumentReader& reader);
 
 }  // namespace torpor::emulator

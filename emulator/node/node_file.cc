@@ -11,12 +11,13 @@
 #include <fstream>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/sha256.h"
 
 namespace torpor::emulator {
 namespace {
 
-constexpr char kMagic[16] = "torpor-node-v1";
+constexpr char kMagic[16] = "torpor-node-v2";
 
 // The content of the file. `magic` includes the version of the layout.
 struct Layout {
@@ -55,6 +56,7 @@ void Initialize(SharedNodeState& state) {
   pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
   pthread_mutex_init(&state.memory.mutex, &attributes);
   pthread_mutexattr_destroy(&attributes);
+  state.began_ns = SteadyClock().Now().time_since_epoch().count();
 }
 
 // Creates `path` atomically. Returns true if the file exists afterwards, whichever process created

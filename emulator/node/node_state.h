@@ -33,6 +33,11 @@ struct SharedNodeState {
 
   std::array<Timeline, kMaxGpus> kernels;  // modelled ones of a GPU
 
+  // When the node's first process began, in nanoseconds; for the fault plan, as the calls so far
+  // that each of its entries counts.
+  std::atomic<std::int64_t> began_ns;
+  std::array<std::atomic<std::uint64_t>, kMaxCallFaults> counted_calls;
+
   ModelledWorkCounters copies_done;
   ModelledWorkCounters kernels_done;
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 namespace torpor::emulator {
 namespace {
@@ -11,6 +13,18 @@ Duration TimeOf(Bytes size, double bytes_per_second) {
   return Duration(std::llround(static_cast<double>(size) / bytes_per_second * 1e9));
 }
 
+// The windows of the links for which `is_of` holds.
+template <typename IsOf>
+LinkWindows WindowsOf(const Topology& topology, const SharedNodeState& state, const IsOf& is_of) {
+  std::vector<RateWindow> windows;
+  for (const LinkFault& fault : topology.plan.links) {
+    if (is_of(fault)) windows.push_back(fault.window);
+  }
+  if (windows.empty()) return {};
+  const TimePoint began{Duration(state.began_ns.load(std::memory_order_relaxed))};
+  return {std::move(windows), began, topology.time_scale};
+}
+
 }  // namespace
 
 // Every link is reserved at once; the slowest or busiest link determines the end.
@@ -18,8 +32,10 @@ TimePoint Route::Reserve(TimePoint ready, Bytes size) const {
   TimePoint end = ready;
   if (max_bytes_per_second_ > 0) end += TimeOf(size, max_bytes_per_second_);
   for (std::size_t i = 0; i < count_; ++i) {
-    const Duration duration = TimeOf(size, hops_[i].bytes_per_second);
-    end = std::max(end, hops_[i].link->Reserve(ready, duration));
+    const Hop& hop = hops_[i];
+    end = std::max(end, hop.link->ReserveUntil(ready, [&](TimePoint begin) {
+      return hop.windows.EndOf(begin, size, hop.bytes_per_second);
+    }));
   }
   return end;
 }
@@ -36,7 +52,11 @@ Route RouteBetween(const Topology& topology, SharedNodeState& state, std::option
   route.Delay(Duration(std::llround(delay_us * 1000 * topology.time_scale)));
   if (from && to) {
     if (const unsigned links = topology.nvlinks.Between(*from, *to); links != 0) {
-      route.Add(state.nvlink[*from][*to], links * topology.nvlinks.gbps_per_link * bytes_per_gb);
+      const auto is_of = [&](const LinkFault& fault) {
+        return fault.nvlink == std::pair(*from, *to) || fault.nvlink == std::pair(*to, *from);
+      };
+      route.Add(state.nvlink[*from][*to], links * topology.nvlinks.gbps_per_link * bytes_per_gb,
+                WindowsOf(topology, state, is_of));
       return route;
     }
   } else if (host == HostMemory::kPageable) {
@@ -47,17 +67,19 @@ Route RouteBetween(const Topology& topology, SharedNodeState& state, std::option
   };
   const auto add_gpu = [&](unsigned place, Timeline& link) {
     if (const double gbps = topology.gpus[place].pcie_gbps; gbps > 0) {
-      route.Add(link, gbps * bytes_per_gb);
+      const auto is_of = [&](const LinkFault& fault) { return fault.gpu == place; };
+      route.Add(link, gbps * bytes_per_gb, WindowsOf(topology, state, is_of));
     }
   };
   if (from) add_gpu(*from, state.gpu_up[*from]);
+  const auto add_switch = [&](unsigned index, Timeline& link) {
+    const auto is_of = [&](const LinkFault& fault) { return fault.pcie_switch == index; };
+    route.Add(link, topology.switches[index].gbps * bytes_per_gb,
+              WindowsOf(topology, state, is_of));
+  };
   if (switch_of(from) != switch_of(to)) {
-    if (const auto up = switch_of(from)) {
-      route.Add(state.switch_up[*up], topology.switches[*up].gbps * bytes_per_gb);
-    }
-    if (const auto down = switch_of(to)) {
-      route.Add(state.switch_down[*down], topology.switches[*down].gbps * bytes_per_gb);
-    }
+    if (const auto up = switch_of(from)) add_switch(*up, state.switch_up[*up]);
+    if (const auto down = switch_of(to)) add_switch(*down, state.switch_down[*down]);
   }
   if (to) add_gpu(*to, state.gpu_down[*to]);
   return route;

@@ -2,9 +2,11 @@
 
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "emulator/node/fault_plan.h"
 #include "emulator/node/node_state.h"
 #include "emulator/node/topology.h"
 
@@ -14,7 +16,9 @@ namespace torpor::emulator {
 class Route {
  public:
   // Adds a link with a rate in bytes per real second. At most four links.
-  void Add(Timeline& link, double bytes_per_second) { hops_[count_++] = {&link, bytes_per_second}; }
+  void Add(Timeline& link, double bytes_per_second, LinkWindows windows = {}) {
+    hops_[count_++] = {&link, bytes_per_second, std::move(windows)};
+  }
 
   // Bounds the rate of a copy, however many links are free.
   void Limit(double bytes_per_second) { max_bytes_per_second_ = bytes_per_second; }
@@ -33,6 +37,7 @@ class Route {
   struct Hop {
     Timeline* link = nullptr;
     double bytes_per_second = 0;
+    LinkWindows windows;
   };
 
   std::array<Hop, 4> hops_;

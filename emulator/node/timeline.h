@@ -15,11 +15,16 @@ class Timeline {
  public:
   // Reserves `duration` after all reservations, but not before `ready`; returns the end.
   TimePoint Reserve(TimePoint ready, Duration duration) {
+    return ReserveUntil(ready, [duration](TimePoint begin) { return begin + duration; });
+  }
+  // Likewise; `end_of` returns the end for a beginning. May be called several times.
+  template <typename EndOf>
+  TimePoint ReserveUntil(TimePoint ready, const EndOf& end_of) {
     const std::int64_t earliest = ready.time_since_epoch().count();
     std::int64_t free_at = free_at_ns_.load(std::memory_order_relaxed);
     std::int64_t end = 0;
     do {
-      end = std::max(free_at, earliest) + duration.count();
+      end = end_of(TimePoint(Duration(std::max(free_at, earliest)))).time_since_epoch().count();
     } while (!free_at_ns_.compare_exchange_weak(free_at, end, std::memory_order_relaxed));
     return TimePoint(Duration(end));
   }

@@ -197,6 +197,7 @@ Topology ReadDocument(const YAML::Node& root, const Strictness& strict, Document
   topology.strict = root["strict"] ? ReadStrictness(root["strict"], reader) : strict;
   topology.costs = ReadDriverCosts(root["costs"], reader);
   topology.faults = ReadDriverFaults(root["faults"], reader);
+  topology.plan = ReadFaultPlan(root["faults"], topology, reader);
   return topology;
 }
 

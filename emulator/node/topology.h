@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "emulator/node/driver_costs.h"
 #include "emulator/node/driver_faults.h"
+#include "emulator/node/fault_plan.h"
 #include "emulator/node/node_result.h"
 #include "emulator/node/strictness.h"
 
@@ -68,6 +69,7 @@ struct Topology {
   Strictness strict;
   DriverCosts costs;  // in force as `strict` says
   DriverFaults faults;
+  FaultPlan plan;
 };
 
 // Parses the text of a topology file, version v1; docs/emulator.md describes it. `source` names

@@ -82,12 +82,20 @@ void FillInstance(const InstanceSnapshot& instance, Status& status) {
   status.set_gpu_seconds(instance.gpu_seconds);
   status.set_swaps_in(instance.swaps_in);
   status.set_is_pinned(instance.is_pinned);
+  if (instance.process.state.empty()) return;
+  v1::ProcessStatus& process = *status.mutable_process();
+  process.set_state(instance.process.state);
+  process.set_pid(instance.process.pid);
+  process.set_restarts(instance.process.restarts);
+  process.set_last_end(instance.process.last_end);
 }
 
 void Fill(const FunctionSnapshot& function, v1::FunctionStatus& status) {
   FillInstance(function, status);
   status.set_memory_limit_bytes(function.memory_limit);
   status.set_errors(function.errors);
+  status.set_strikes(function.strikes);
+  status.set_refused_ms(ToMilliseconds(function.refused_for));
   Fill(function.objective, status);
   for (const InstanceSnapshot& instance : function.instances) {
     FillInstance(instance, *status.add_instances());

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "server/broker/retry_after.h"
+
 namespace torpor::server {
 namespace {
 
@@ -72,6 +74,7 @@ v1::TorpordMessage::Refusal ToMessage(std::uint64_t request_id, const absl::Stat
   message.set_request_id(request_id);
   message.set_code(refusal.raw_code());
   message.set_message(std::string(refusal.message()));
+  message.set_retry_after_s(static_cast<std::uint32_t>(RetryAfterSeconds(refusal).value_or(0)));
   return message;
 }
 
@@ -79,7 +82,9 @@ absl::Status FromMessage(const v1::TorpordMessage::Refusal& message) {
   // Never OK: there is no grant.
   const auto code = message.code() == 0 ? absl::StatusCode::kUnknown
                                         : static_cast<absl::StatusCode>(message.code());
-  return absl::Status(code, message.message());
+  const absl::Status status(code, message.message());
+  if (message.retry_after_s() == 0) return status;
+  return WithRetryAfter(status, std::chrono::seconds(message.retry_after_s()));
 }
 
 v1::RouterMessage::AskAgain ToMessage(std::uint64_t request_id, LeaseId lease,

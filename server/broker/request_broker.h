@@ -52,7 +52,8 @@ class RequestBroker {
   // Queues a request for any instance. Calls `on_grant` exactly once, also on refusal: NotFound
   // (unknown function), Unavailable (draining, no GPU), ResourceExhausted (queue full), OutOfRange
   // (the deadline cannot be met any more), DeadlineExceeded (still queued at `give_up`), Cancelled
-  // (Release came first).
+  // (Release came first), PermissionDenied (the function gets no GPU for a while, as
+  // RetryAfterSeconds tells, since it has ended executors).
   virtual RequestId Acquire(const Demand& demand, OnGrant on_grant, OnLost on_lost) = 0;
 
   // For a caller that must know whether a failure comes from the executor's death: calls `done`

@@ -4,10 +4,16 @@ namespace torpor::server {
 
 std::vector<InstanceConfig> InstancesOf(const FunctionConfig& function) {
   if (function.instances.empty()) {
-    return {{function.name, function.upstream, function.token_file}};
+    return {{function.name, function.upstream, function.token_file, function.command,
+             function.environment}};
   }
   std::vector<InstanceConfig> instances;
-  for (const auto& [name, instance] : function.instances) instances.push_back(instance);
+  for (const auto& [name, own] : function.instances) {
+    InstanceConfig& instance = instances.emplace_back(own);
+    if (instance.command.empty()) instance.command = function.command;
+    instance.environment.insert(instance.environment.begin(), function.environment.begin(),
+                                function.environment.end());
+  }
   return instances;
 }
 

@@ -33,6 +33,10 @@ struct InstanceConfig {
   std::string name;        // as a function's, unique in the function
   std::string upstream;    // host:port of the HTTP server; empty: no requests
   std::string token_file;  // holds the secret that its sessions show
+  // The program that torpord starts, an absolute path and arguments; empty: somebody else starts
+  // it. Then NAME=value of its environment.
+  std::vector<std::string> command{};
+  std::vector<std::string> environment{};
 
   bool operator==(const InstanceConfig&) const = default;
 };
@@ -51,6 +55,11 @@ struct FunctionConfig {
   // Maximum from a request's grant to the end of the upstream's answer.
   Duration upstream_timeout{std::chrono::seconds(60)};
   std::string token_file;  // holds the secret that its sessions show
+  // As in InstanceConfig, for instances without a command, and for all.
+  std::vector<std::string> command;
+  std::vector<std::string> environment;
+  std::string user;  // NAME or NAME:GROUP, as whom the command runs; empty: as torpord's own
+  Duration stop_grace{std::chrono::seconds(10)};  // from SIGTERM for the command to SIGKILL
   // By name. Empty: one instance, of the function's name, with `upstream` and `token_file`.
   std::map<std::string, InstanceConfig> instances;
   int max_in_flight = 1;           // requests that an instance serves at one time
@@ -66,7 +75,7 @@ struct FunctionConfig {
   bool operator==(const FunctionConfig&) const = default;
 };
 
-// Returns the function's instances by name, at least one.
+// Returns the function's instances by name, at least one, each with what it has of the function.
 std::vector<InstanceConfig> InstancesOf(const FunctionConfig& function);
 // Returns the instance's name in messages and commands: digits, or digits/a of an instance in the
 // function's list.

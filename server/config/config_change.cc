@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 
+#include "server/config/config_kinds.h"
 #include "server/config/settings.h"
 
 namespace torpor::server {
@@ -36,8 +37,15 @@ std::vector<ConfigChange::Field> FieldsOf(const Settings<Target>& settings, cons
 }
 
 std::string TextOf(const InstanceConfig& instance) {
-  return fmt::format("(upstream {}, token_file {})",
-                     instance.upstream.empty() ? "none" : instance.upstream, instance.token_file);
+  std::string text =
+      fmt::format("(upstream {}, token_file {}",
+                  instance.upstream.empty() ? "none" : instance.upstream, instance.token_file);
+  const WordsKind words;
+  if (!instance.command.empty())
+    text += fmt::format(", command {}", words.Format(instance.command));
+  if (!instance.environment.empty())
+    text += fmt::format(", env {}", words.Format(instance.environment));
+  return text + ")";
 }
 
 // The instances that differ; those of a function without a list are compared by its own settings.

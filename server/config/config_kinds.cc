@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <vector>
 
 #include "base/status_macros.h"
@@ -75,5 +77,47 @@ absl::StatusOr<double> RealKind::Parse(std::string_view text) const {
 std::string RealKind::Format(double value) const { return fmt::format("{}", value); }
 
 absl::StatusOr<int> PriorityKind::Parse(std::string_view text) const { return ParsePriority(text); }
+
+absl::StatusOr<std::vector<std::string>> WordsKind::Parse(std::string_view text) const {
+  std::vector<std::string> words;
+  const std::size_t begin = text.find_first_not_of(" \t\n");
+  if (begin == std::string_view::npos) return words;
+  if (text[begin] != '[') {
+    std::istringstream stream{std::string(text)};
+    for (std::string word; stream >> word;) words.push_back(word);
+    return words;
+  }
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool is_list = json.is_array() &&
+                       std::ranges::all_of(json, [](const auto& word) { return word.is_string(); });
+  if (!is_list) {
+    return absl::InvalidArgumentError(fmt::format(
+        "\"{}\" is no list of words; write for example [\"/usr/bin/python3\", \"serve.py\"]",
+        text));
+  }
+  for (const auto& word : json) {
+    words.push_back(word.get<std::string>());
+    if (words.back().find('\0') != std::string::npos) {
+      return absl::InvalidArgumentError("a word has a zero byte in it; drop the byte");
+    }
+  }
+  return words;
+}
+
+std::string WordsKind::Format(const std::vector<std::string>& value) const {
+  if (value.empty()) return "";
+  // What is no UTF-8 came from nowhere but a file in another encoding.
+  return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+absl::StatusOr<std::string> UserKind::Parse(std::string_view text) const {
+  const std::size_t colon = text.find(':');
+  const bool is_whole = text.empty() || (colon != 0 && colon + 1 != text.size() &&
+                                         text.find(':', std::min(colon, text.size() - 1) + 1) ==
+                                             std::string_view::npos);
+  if (is_whole) return std::string(text);
+  return absl::InvalidArgumentError(
+      fmt::format("\"{}\" is no user; write a name, or name:group", text));
+}
 
 }  // namespace torpor::server

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -81,6 +82,27 @@ struct RealKind {
   absl::StatusOr<Value> Parse(std::string_view text) const;
   std::string Format(Value value) const;
   std::string value_name() const { return "NUMBER"; }
+};
+
+// Words, such as a command's: a JSON array of strings or, if none has blanks, words between blanks.
+struct WordsKind {
+  using Value = std::vector<std::string>;
+  static constexpr bool kIsPath = false;
+  static constexpr bool kIsWords = true;
+
+  absl::StatusOr<Value> Parse(std::string_view text) const;
+  std::string Format(const Value& value) const;
+  std::string value_name() const { return "WORDS"; }
+};
+
+// NAME, NAME:GROUP, or empty. Numbers stand for users and groups, too.
+struct UserKind {
+  using Value = std::string;
+  static constexpr bool kIsPath = false;
+
+  absl::StatusOr<Value> Parse(std::string_view text) const;
+  std::string Format(const Value& value) const { return value; }
+  std::string value_name() const { return "USER[:GROUP]"; }
 };
 
 // The priority of a function's requests.

@@ -13,6 +13,8 @@
 #include <type_traits>
 
 #include "base/status_macros.h"
+#include "server/config/config_kinds.h"
+#include "server/config/function_command.h"
 #include "server/config/setting_values.h"
 #include "server/config/settings.h"
 
@@ -140,7 +142,7 @@ class FileReader {
                              : fmt::format("{}: no such setting; did you mean {}?", key, nearest));
       return;
     }
-    std::optional<std::string> text = TextOf(value);
+    std::optional<std::string> text = setting->is_words ? WordsOf(value) : TextOf(value);
     if (!text) {
       Complain(value, fmt::format("{}: expected one value ({})", key, setting->value_name));
       return;
@@ -164,6 +166,17 @@ class FileReader {
       list += item.Scalar();
     }
     return list;
+  }
+
+  // Returns a text for WordsKind: the words of a sequence may have blanks and commas.
+  static std::optional<std::string> WordsOf(const YAML::Node& node) {
+    if (!node.IsSequence()) return TextOf(node);
+    std::vector<std::string> words;
+    for (const YAML::Node& item : node) {
+      if (!item.IsScalar()) return std::nullopt;
+      words.push_back(item.Scalar());
+    }
+    return WordsKind().Format(words);
   }
 
   // Reads a list of named records into `items` and returns their places.
@@ -314,6 +327,10 @@ void Finish(const NamePlaces& places, const std::string& file, Config& config, F
     const std::string& place = found == places.end() ? file : found->second;
     const std::string wrong = WrongInstances(function, name == anonymous);
     if (!wrong.empty()) findings.Add(place, wrong);
+    for (const InstanceConfig& instance : InstancesOf(function)) {
+      const absl::Status command = CheckCommand(instance);
+      if (!command.ok()) findings.Add(place, std::string(command.message()));
+    }
     if (!config.tenants.empty() && !config.tenants.contains(function.tenant)) {
       findings.Add(place, fmt::format("tenant: there is no tenant {}; add it under tenants",
                                       function.tenant));
@@ -417,6 +434,10 @@ absl::Status CheckFiles(const Config& config) {
                      fmt::format("is empty; write the token of function {} into it", owner));
       }
     }
+  }
+  for (const auto& [name, function] : config.functions) {
+    const absl::Status user = CheckUser(function, geteuid());
+    if (!user.ok()) findings.Add(fmt::format("function {}", name), std::string(user.message()));
   }
   if (!config.emulator_topology.empty() && access(config.emulator_topology.c_str(), R_OK) != 0) {
     findings.Add(config.emulator_topology,

@@ -42,8 +42,8 @@ absl::StatusOr<Config> ParseOver(const std::string& yaml, const std::filesystem:
 // Makes the checks across settings that LoadConfig makes; `place` begins every line of the error.
 absl::Status CheckConfig(const Config& config, const std::string& place);
 
-// Checks that the files and folders named in the configuration are readable. Errors are as
-// LoadConfig's, without line numbers.
+// Checks that the files and folders named in the configuration are readable, and that commands may
+// run as the users named there. Errors are as LoadConfig's, without line numbers.
 absl::Status CheckFiles(const Config& config);
 
 }  // namespace torpor::server

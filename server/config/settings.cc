@@ -216,6 +216,13 @@ const Settings<FunctionConfig>& FunctionSettings() {
                   "Maximum time for its answer"),
       MakeSetting("token_file", PathKind{{"FILE"}}, &Target::token_file,
                   "File with the secret that its sessions show"),
+      MakeSetting("command", WordsKind{}, &Target::command,
+                  "Program that torpord keeps running, and its arguments; empty: none"),
+      MakeSetting("env", WordsKind{}, &Target::environment,
+                  "NAME=value of the command's environment"),
+      MakeSetting("user", UserKind{}, &Target::user, "User, and group, as which the command runs"),
+      MakeSetting("stop_grace", DurationKind(), &Target::stop_grace,
+                  "Time from SIGTERM for the command to SIGKILL"),
       MakeSetting("max_in_flight", CountKind{.min = 1, .max = 1024}, &Target::max_in_flight,
                   "Requests that an instance serves at one time"),
       MakeSetting("gpus", CountKind{.min = 1, .max = wire::kMaxDevices}, &Target::gpus,
@@ -238,6 +245,10 @@ const Settings<InstanceConfig>& InstanceSettings() {
       MakeSetting("upstream", AddressKind(), &Target::upstream, "Address of its own HTTP server"),
       Required(MakeSetting("token_file", PathKind{{"FILE"}}, &Target::token_file,
                            "File with the secret that its sessions show")),
+      MakeSetting("command", WordsKind{}, &Target::command,
+                  "Program that torpord keeps running, and its arguments; empty: the function's"),
+      MakeSetting("env", WordsKind{}, &Target::environment,
+                  "NAME=value of the command's environment, beside the function's"),
   };
   return table;
 }

@@ -72,6 +72,10 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
       feed_(SetupOf(config_), loop, options.record),
       tables_(options.gpus, loop, killer),
       health_(tables_.instances, tables_.sessions, feed_, loop),
+      strikes_(tables_.instances, loop, telemetry,
+               [this](const RegisteredFunction& function, const absl::Status& why) {
+                 requests_.FailQueued(function, why);
+               }),
       placements_(tables_.instances, feed_.scheduler(), loop),
       images_(tables_, feed_.scheduler(), feed_, telemetry, loop, [this] { admin_.Check(); }),
       segments_(SegmentOptionsOf(config_)),
@@ -86,12 +90,14 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
               {.taken = [this](FunctionInstance& instance) { requests_.RunTaken(instance); },
                .ended = [this](const InstanceLease& lease) { requests_.OnLeaseEnded(lease); },
                .close = [this](const SessionPtr& session,
-                               const std::string& why) { closing_.Close(session, why); }}),
+                               const std::string& why) { closing_.Close(session, why); },
+               .endless = [this](const ClientSession& session) { strikes_.OnEndless(session); }}),
       traces_(tables_.instances, feed_.scheduler(), loop, kMaxTraces),
       requests_(tables_.instances, tables_.sessions, tables_.executors, health_, traces_, feed_,
                 loop),
       admin_(tables_.instances, tables_.sessions, tables_.executors, images_.swaps,
              feed_.scheduler(), feed_, loop),
+      broken_(tables_.instances, tables_.sessions, requests_, options.lives),
       opening_(OpeningOptionsOf(options), tables_.instances, tables_.sessions, tables_.executors,
                health_, memory_.limits, storage_, journal_, loop,
                [this](const SessionPtr& session, const std::string& why) {
@@ -101,9 +107,10 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
                leases_, implicit_, memory_.shared, storage_, feed_, loop),
       resuming_(tables_.instances, tables_.sessions, tables_.executors, health_, opening_, leases_,
                 requests_, telemetry, loop,
-                [this](const SessionPtr& session, const std::string& why) {
-                  closing_.Close(session, why);
-                }),
+                {.close = [this](const SessionPtr& session,
+                                 const std::string& why) { closing_.Close(session, why); },
+                 .refused = [this](const FunctionInstance& instance,
+                                   const std::string& why) { broken_.OnRefused(instance, why); }}),
       restoring_(tables_.instances, tables_.sessions, storage_, memory_.device, leases_, journal_,
                  resuming_, telemetry),
       recovery_(RecoveryOptionsOf(config_), tables_.executors, tables_.sessions, opening_,
@@ -112,9 +119,9 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
                   closing_.Close(session, why);
                 }),
       losses_(tables_.executors, tables_.instances, tables_.sessions, images_.swaps, images_.peers,
-              leases_, implicit_, requests_, feed_),
+              leases_, implicit_, requests_, strikes_, feed_),
       functions_(tables_.instances, tables_.sessions, requests_, closing_, health_, admin_,
-                 feed_.scheduler(), feed_, loop, config_.scheduling.keep_replicas),
+                 feed_.scheduler(), feed_, loop, options.lives, config_.scheduling.keep_replicas),
       snapshots_(tables_.executors, tables_.instances, tables_.sessions, leases_, requests_,
                  images_.shards, feed_.scheduler(), repository, loop) {
   feed_.SetHandlers(
@@ -298,8 +305,9 @@ void Controller::BeginWatching() {
   Watch();
 }
 
-void Controller::OnExecutorExited(GpuIndex gpu, std::uint64_t epoch) {
+void Controller::OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) {
   if (tables_.executors.At(gpu).epoch() == epoch) LoseExecutor(gpu, "its process has ended");
+  strikes_.OnExecutorExited(gpu, epoch, signal);
 }
 
 void Controller::OnExecutorClosed(const std::shared_ptr<ExecutorChannel>& link) {
@@ -341,6 +349,7 @@ void Controller::Watch() {
   loop_.RunAt(now + kWatchPeriod, [this, now] {
     AccountHostMemory(loop_.Now() - now);
     memory_.freed.GiveBack();
+    broken_.Check();
     Watch();
   });
 }

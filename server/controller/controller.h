@@ -10,9 +10,11 @@
 #include "server/broker/request_broker.h"
 #include "server/config/config.h"
 #include "server/controller/admin_requests.h"
+#include "server/controller/broken_instances.h"
 #include "server/controller/executor_losses.h"
 #include "server/controller/executor_recovery.h"
 #include "server/controller/function_changes.h"
+#include "server/controller/function_strikes.h"
 #include "server/controller/implicit_requests.h"
 #include "server/controller/instance_health.h"
 #include "server/controller/lease_service.h"
@@ -45,6 +47,7 @@ class Controller {
     // By which sessions outlive this torpord. Both null: they end with it.
     SessionLog* session_log = nullptr;
     SessionKeeper* session_keeper = nullptr;
+    InstanceLives* lives = nullptr;  // of instances' processes; may be null
   };
 
   // All must outlive the controller.
@@ -67,7 +70,8 @@ class Controller {
   // --- From the supervisor: before a process is started, and after it has gone ---
   void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch);
   void OnExecutorAdopted(GpuIndex gpu, std::uint64_t epoch, std::int64_t process);
-  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch);
+  // `signal`: the one that ended the process; 0 if none did, or nobody knows.
+  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal = 0);
 
   // --- As RequestBroker's functions; `request` is the caller's, unique ---
   void Acquire(RequestId request, const RequestBroker::Demand& demand,
@@ -146,6 +150,7 @@ class Controller {
   SchedulerFeed feed_;
   NodeTables tables_;
   InstanceHealth health_;
+  FunctionStrikes strikes_;
   PlacementLog placements_;
   ImageServices images_;
   SessionSegments segments_;
@@ -156,6 +161,7 @@ class Controller {
   RequestTraces traces_;
   Requests requests_;
   AdminRequests admin_;
+  BrokenInstances broken_;
   SessionOpening opening_;
   SessionClosing closing_;
   SessionResuming resuming_;

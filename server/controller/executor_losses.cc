@@ -11,6 +11,7 @@ namespace torpor::server {
 
 void ExecutorLosses::Lose(GpuExecutor& executor) {
   const GpuIndex gpu = executor.gpu();
+  strikes_.OnExecutorLost(gpu, executor.epoch());
   const std::map<std::uint64_t, GpuExecutor::OnDone> unanswered = executors_.Detach(executor);
   std::vector<RequestId> waiting;
   for (auto& [id, instance] : instances_) {
@@ -57,6 +58,7 @@ void ExecutorLosses::OnContextLost(GpuIndex gpu, const v1::ExecutorMessage::Cont
                 what.message());
   const SessionPtr session = sessions_.Find(SessionId{what.session_id()});
   if (!session || session->is_lost) return;
+  strikes_.OnContextLost(*session, what.cuda_error(), what.message());
   leases_.LoseSession(session, {session->lease.id.value, what.cuda_error(), true, what.message()});
 }
 

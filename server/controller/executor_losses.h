@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "server/controller/function_strikes.h"
 #include "server/controller/images/image_swaps.h"
 #include "server/controller/images/peer_access.h"
 #include "server/controller/implicit_requests.h"
@@ -19,7 +20,8 @@ class ExecutorLosses {
   // The arguments must outlive the object.
   ExecutorLosses(ExecutorTable& executors, InstanceTable& instances, const SessionTable& sessions,
                  ImageSwaps& swaps, PeerAccess& peers, LeaseService& leases,
-                 ImplicitRequests& implicit, Requests& requests, EventSink& events)
+                 ImplicitRequests& implicit, Requests& requests, FunctionStrikes& strikes,
+                 EventSink& events)
       : executors_(executors),
         instances_(instances),
         sessions_(sessions),
@@ -28,6 +30,7 @@ class ExecutorLosses {
         leases_(leases),
         implicit_(implicit),
         requests_(requests),
+        strikes_(strikes),
         events_(events) {}
 
   // The attached executor's process has gone, or is as good as gone.
@@ -47,6 +50,7 @@ class ExecutorLosses {
   LeaseService& leases_;
   ImplicitRequests& implicit_;
   Requests& requests_;
+  FunctionStrikes& strikes_;
   EventSink& events_;
 };
 

@@ -121,7 +121,7 @@ void FunctionChanges::Remove(RegisteredFunction& function) {
   for (const InstanceId id : instances) {
     if (!instances_.At(id).is_leaving) Remove(instances_.At(id));
   }
-  requests_.FailQueued(function);
+  requests_.FailRemoved(function);
 }
 
 void FunctionChanges::Remove(FunctionInstance& instance) {
@@ -153,6 +153,7 @@ bool FunctionChanges::AdvanceRemoval(FunctionInstance& instance) {
   if (has_sessions || instance.lease || !scheduler_.MayRemove(instance.id)) return false;
   RegisteredFunction& function = *instance.function;
   events_.Feed(scheduler::InstanceRemoved{instance.id});
+  if (lives_ != nullptr) lives_->OnRemoved(instance.full_name);
   instances_.Remove(instance);
   if (!function.instances.empty()) return true;
   events_.Feed(scheduler::FunctionRemoved{function.id});

@@ -9,6 +9,7 @@
 #include "server/controller/admin_requests.h"
 #include "server/controller/instance_health.h"
 #include "server/controller/model/event_sink.h"
+#include "server/controller/model/instance_lives.h"
 #include "server/controller/model/instance_table.h"
 #include "server/controller/model/session_table.h"
 #include "server/controller/requests.h"
@@ -22,11 +23,12 @@ namespace torpor::server {
 // thread.
 class FunctionChanges {
  public:
-  // The arguments must outlive the object.
+  // The arguments must outlive the object. `lives`, who may be null, learns of instances that are
+  // gone.
   FunctionChanges(InstanceTable& instances, const SessionTable& sessions, Requests& requests,
                   SessionClosing& closing, InstanceHealth& health, AdminRequests& admin,
                   const scheduler::Scheduler& scheduler, EventSink& events, TaskLoop& loop,
-                  bool keeps_replicas)
+                  InstanceLives* lives, bool keeps_replicas)
       : instances_(instances),
         sessions_(sessions),
         requests_(requests),
@@ -36,6 +38,7 @@ class FunctionChanges {
         scheduler_(scheduler),
         events_(events),
         loop_(loop),
+        lives_(lives),
         keeps_replicas_(keeps_replicas) {}
 
   // Makes the configuration's functions and tenants the node's; `tokens`: by FullNameOf. The
@@ -70,6 +73,7 @@ class FunctionChanges {
   const scheduler::Scheduler& scheduler_;
   EventSink& events_;
   TaskLoop& loop_;
+  InstanceLives* const lives_;
   const bool keeps_replicas_;
   std::map<std::string, scheduler::TenantId> tenants_;  // those that there are
   std::uint64_t next_tenant_ = 1;

@@ -66,6 +66,12 @@ void LeaseService::RequestImplicitly(const SessionPtr& session) {
     instance.lease->participants[session->id] = ParticipantState::kPreparing;
     return AddParticipant(instance, session);
   }
+  // A function that ends executors gets no GPU outside of requests either.
+  const TimePoint refused_until = instance.function->strikes.refused_until();
+  if (loop_.Now() < refused_until) {
+    session->lease.is_wanted = true;
+    return loop_.RunAt(refused_until, [this, session] { RequestAgain(session); });
+  }
   implicit_.Add(*session);
 }
 
@@ -271,6 +277,8 @@ void LeaseService::EndOnExecutor(const SessionPtr& session, LeaseId lease, GpuIn
                        LoseSession(session, {lease.value, kCudaErrorDevicesUnavailable, true,
                                              "its work on the GPU did not end"});
                      }
+                     const bool is_endless = absl::IsDeadlineExceeded(result.status);
+                     if (is_endless && handlers_.endless) handlers_.endless(*session);
                      executors_.Kill(
                          gpu, absl::StrCat("a lease did not end: ", result.status.ToString()));
                    }

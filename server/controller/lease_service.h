@@ -28,6 +28,8 @@ class LeaseService {
     std::function<void(const InstanceLease&)> ended;
     // Closes a session that breaks the protocol.
     std::function<void(const SessionPtr&, const std::string& reason)> close;
+    // The session's work on the GPU does not end, and its executor is killed. May be null.
+    std::function<void(const ClientSession&)> endless{};
   };
 
   // The arguments must outlive the object.

@@ -59,6 +59,15 @@ struct ObjectiveSnapshot {
   }
 };
 
+// An instance's process, where torpord runs the function's command; together for a function: the
+// state of the least, the sum of the restarts.
+struct ProcessSnapshot {
+  std::string state;     // pausing (before the next start), running, stopping; empty: no command
+  std::int64_t pid = 0;  // 0: none, or several
+  std::uint64_t restarts = 0;
+  std::string last_end{};  // how the last process has ended, or why it was not started
+};
+
 // An instance, or all instances of a function together.
 struct InstanceSnapshot {
   std::string name;
@@ -74,12 +83,15 @@ struct InstanceSnapshot {
   std::uint64_t swaps_in = 0;
   std::string upstream;  // empty: none
   std::string health;    // serving, unproven, down (scheduler::Health); of a function the best
+  ProcessSnapshot process;
 };
 
 struct FunctionSnapshot : InstanceSnapshot {
   ObjectiveSnapshot objective;
   std::uint64_t errors = 0;
-  Bytes memory_limit = 0;                   // of each instance; 0: all that a GPU offers
+  unsigned strikes = 0;    // that are not forgiven
+  Duration refused_for{};  // it gets no GPU for so long, for its strikes; 0: it may have one
+  Bytes memory_limit = 0;  // of each instance; 0: all that a GPU offers
   std::vector<InstanceSnapshot> instances;  // by name; empty unless there are several
 };
 

@@ -151,6 +151,8 @@ FunctionSnapshot NodeSnapshots::SnapshotOf(const RegisteredFunction& function) c
   snapshot.name = function.config.name;
   snapshot.requests = function.requests;
   snapshot.errors = function.errors;
+  snapshot.strikes = function.strikes.strikes(loop_.Now());
+  snapshot.refused_for = std::max(function.strikes.refused_until() - loop_.Now(), Duration{});
   snapshot.memory_limit = function.config.memory_limit;
   snapshot.objective = ObjectiveOf(function);
   if (function.has_several_instances()) snapshot.instances = std::move(instances);

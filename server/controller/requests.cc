@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/controller/function_strikes.h"
 
 namespace torpor::server {
 namespace {
@@ -50,6 +51,11 @@ void Requests::Acquire(RequestId request, const RequestBroker::Demand& demand,
   if (is_draining_) {
     ++function->errors;
     return on_grant(absl::UnavailableError("the node is shutting down"));
+  }
+  // A request that ran goes on: its work is not the function's next.
+  if (const auto refusal = WhyRefused(*function, loop_.Now()); refusal && !ran_on) {
+    ++function->errors;
+    return on_grant(*refusal);
   }
   Request& queued = requests_[request];
   queued.function = function;
@@ -290,13 +296,17 @@ void Requests::Requeue(RequestId request) {
                                          .arrival = queued.arrival});
 }
 
-void Requests::FailQueued(const RegisteredFunction& function) {
+void Requests::FailRemoved(const RegisteredFunction& function) {
+  FailQueued(function, WasRemoved(function));
+}
+
+void Requests::FailQueued(const RegisteredFunction& function, const absl::Status& why) {
   std::vector<RequestId> queued;
   for (const auto& [id, request] : requests_) {
     const bool is_queued = request.state == Request::State::kQueued;
     if (is_queued && request.function == &function) queued.push_back(id);
   }
-  for (const RequestId id : queued) Fail(id, WasRemoved(function));
+  for (const RequestId id : queued) Fail(id, why);
 }
 
 bool Requests::IsUsing(InstanceId instance) const {

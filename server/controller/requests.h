@@ -57,8 +57,11 @@ class Requests {
   // Queues a request again whose granted lease was lost, unless its function was removed. A request
   // whose caller has the grant waits for the same instance, which is at work on it.
   void Requeue(RequestId request);
-  // Fails requests of a removed function that wait in the queue.
-  void FailQueued(const RegisteredFunction& function);
+  // Fails requests of the function that wait in the queue; a caller with a grant learns that
+  // it is lost.
+  void FailQueued(const RegisteredFunction& function, const absl::Status& why);
+  // The function was removed: fails its requests that wait.
+  void FailRemoved(const RegisteredFunction& function);
   // Whether a request runs on the instance, or is about to.
   bool IsUsing(InstanceId instance) const;
 

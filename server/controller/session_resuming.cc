@@ -62,7 +62,7 @@ void SessionResuming::Close(const SessionPtr& session, const std::string& why, O
   answers_.erase(session->id);
   lost_[session->id] = why;
   telemetry_.OnSessionOutlived(fate);
-  close_(session, why);
+  handlers_.close(session, why);
   if (sessions_.AbleOf(instances_.Of(*session)).empty()) {
     requests_.OnSessionLost(session->instance, why);
   }
@@ -72,10 +72,10 @@ void SessionResuming::Greet(const SessionPtr& newcomer, const wire::Resume& resu
   newcomer->process_id = resume.hello.process_id;
   newcomer->program = resume.hello.program.substr(0, 256);
   const absl::StatusOr<SessionPtr> session = Find(resume);
-  if (!session.ok()) return Refuse(newcomer, std::string(session.status().message()));
+  if (!session.ok()) return Refuse(newcomer, resume, std::string(session.status().message()));
   const std::string obstacle = FindObstacle(**session, resume.hello);
   if (!obstacle.empty()) {
-    Refuse(newcomer, obstacle);
+    Refuse(newcomer, resume, obstacle);
     return Close(*session, obstacle, OutlivedFate::kRefused);
   }
   sessions_.MoveLink(newcomer, *session);
@@ -109,10 +109,13 @@ std::string SessionResuming::FindObstacle(const ClientSession& session, const wi
   return session.is_lost ? "its memory on a GPU is lost" : "";
 }
 
-void SessionResuming::Refuse(const SessionPtr& newcomer, const std::string& why) {
+void SessionResuming::Refuse(const SessionPtr& newcomer, const wire::Resume& resume,
+                             const std::string& why) {
   spdlog::warn("{} cannot go on: {}", Describe(*newcomer), why);
   newcomer->link->Send(wire::ResumeReply{kCudaErrorDevicesUnavailable, why, 0});
-  close_(newcomer, why);
+  handlers_.close(newcomer, why);
+  const FunctionInstance* const instance = opening_.InstanceForToken(resume.hello.token);
+  if (instance) handlers_.refused(*instance, why);
 }
 
 void SessionResuming::AnswerWaiting() {

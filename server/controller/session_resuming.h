@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -23,11 +24,16 @@ namespace torpor::server {
 // thread.
 class SessionResuming {
  public:
+  struct Handlers {
+    SessionOpening::Close close;
+    // A client of the instance has a session that cannot go on.
+    std::function<void(const FunctionInstance&, const std::string& why)> refused;
+  };
+
   // The arguments must outlive the object.
   SessionResuming(InstanceTable& instances, SessionTable& sessions, ExecutorTable& executors,
                   InstanceHealth& health, SessionOpening& opening, LeaseService& leases,
-                  Requests& requests, Telemetry& telemetry, TaskLoop& loop,
-                  SessionOpening::Close close)
+                  Requests& requests, Telemetry& telemetry, TaskLoop& loop, Handlers handlers)
       : instances_(instances),
         sessions_(sessions),
         executors_(executors),
@@ -37,7 +43,7 @@ class SessionResuming {
         requests_(requests),
         telemetry_(telemetry),
         loop_(loop),
-        close_(std::move(close)) {}
+        handlers_(std::move(handlers)) {}
 
   // --- At the start ---
   // The session waits for its client.
@@ -66,7 +72,7 @@ class SessionResuming {
   absl::StatusOr<SessionPtr> Find(const wire::Resume& resume) const;
   // Returns why the session cannot go on; empty if it can.
   std::string FindObstacle(const ClientSession& session, const wire::Hello& hello);
-  void Refuse(const SessionPtr& newcomer, const std::string& why);
+  void Refuse(const SessionPtr& newcomer, const wire::Resume& resume, const std::string& why);
   void Resume(const SessionPtr& session);
   void Expire(Duration patience);
   // Requests that only this session could do again are lost with it.
@@ -81,7 +87,7 @@ class SessionResuming {
   Requests& requests_;
   Telemetry& telemetry_;
   TaskLoop& loop_;
-  const SessionOpening::Close close_;
+  const Handlers handlers_;
   std::map<SessionId, std::string> lost_;  // why
   std::set<SessionId> awaited_;            // no client has asked for them yet
   std::set<SessionId> asking_;             // their clients wait for an executor

@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <tuple>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "server/config/config_change.h"
+#include "server/config/function_command.h"
 
 namespace torpor::server {
 namespace {
@@ -36,6 +39,28 @@ absl::Status ChangeInstance(const std::string& name, const std::vector<SettingTe
   }
   return absl::NotFoundError(
       fmt::format("there is no instance {}; `torporctl functions` lists them", name));
+}
+
+auto CommandOf(const InstanceConfig& instance) {
+  return std::tie(instance.name, instance.command, instance.environment);
+}
+
+// Members of torpord's group reach the admin socket, functions among them: they may not choose what
+// torpord runs, and as whom.
+absl::Status RefuseNewCommands(const Config& from, const Config& to) {
+  for (const auto& [name, function] : to.functions) {
+    if (!HasCommand(function)) continue;
+    const auto known = from.functions.find(name);
+    const bool is_same = known != from.functions.end() && known->second.user == function.user &&
+                         std::ranges::equal(InstancesOf(known->second), InstancesOf(function), {},
+                                            CommandOf, CommandOf);
+    if (is_same) continue;
+    return absl::FailedPreconditionError(
+        fmt::format("function {}: what torpord runs comes from its configuration file alone; write "
+                    "command, env and user there, and send SIGHUP",
+                    name));
+  }
+  return absl::OkStatus();
 }
 
 void NoteSuperseded(const std::vector<std::string>& superseded, std::vector<std::string>& lines) {
@@ -147,6 +172,7 @@ absl::StatusOr<Config> LiveConfig::WantedBy(const ConfigRequest& request) {
 absl::StatusOr<LiveConfig::Lines> LiveConfig::Change(const ConfigRequest& request) {
   MutexLock lock(&mutex_);
   TORPOR_ASSIGN_OR_RETURN(const Config wanted, WantedBy(request));
+  TORPOR_RETURN_IF_ERROR(RefuseNewCommands(wanted_, wanted));
   const ConfigChange change = Compare(wanted_, wanted);
   if (!change.fixed.empty()) {
     return absl::FailedPreconditionError(fmt::format("{} cannot be changed while torpord runs: {}",

@@ -11,7 +11,13 @@ namespace torpor::server {
 
 struct Metrics::Series {
   explicit Series(const Config& config)
-      : node(registry), swaps(registry), gpus(registry), functions(registry), instances(registry) {
+      : node(registry),
+        swaps(registry),
+        gpus(registry),
+        functions(registry),
+        instances(registry),
+        processes(registry),
+        strikes(registry) {
     functions.SetFunctions(config.functions);
     prometheus::BuildGauge()
         .Name("torpor_build_info")
@@ -27,6 +33,8 @@ struct Metrics::Series {
   GpuSeries gpus;
   FunctionSeries functions;
   InstanceSeries instances;
+  ProcessSeries processes;
+  StrikeSeries strikes;
   Mutex render_mutex;  // held by a scrape
 };
 
@@ -53,6 +61,10 @@ void Metrics::OnExecutorLost(GpuIndex gpu) { series_->node.CountLostExecutor(gpu
 
 void Metrics::OnSessionOutlived(OutlivedFate fate) { series_->node.CountOutlivedSession(fate); }
 
+void Metrics::OnStrike(const std::string& function, StrikeCause cause) {
+  series_->strikes.CountStrike(function, cause);
+}
+
 void Metrics::SetFunctions(const std::map<std::string, FunctionConfig>& functions) {
   series_->functions.SetFunctions(functions);
 }
@@ -65,6 +77,8 @@ std::string Metrics::Render(const NodeSnapshot& node) {
     series_->functions.Render(function, node.gpus);
   }
   series_->instances.Render(node);
+  series_->processes.Render(node);
+  series_->strikes.Render(node);
   return prometheus::TextSerializer().Serialize(series_->registry.Collect());
 }
 

@@ -24,6 +24,7 @@ class Metrics final : public Telemetry {
                     bool is_explicit) override;
   void OnExecutorLost(GpuIndex gpu) override;
   void OnSessionOutlived(OutlivedFate fate) override;
+  void OnStrike(const std::string& function, StrikeCause cause) override;
 
   // Makes these the configured functions.
   void SetFunctions(const std::map<std::string, FunctionConfig>& functions);

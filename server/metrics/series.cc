@@ -20,6 +20,7 @@ constexpr std::array<const char*, 2> kPaths = {"pcie", "nvlink"};
 constexpr std::array<const char*, 3> kOrigins = {"uploaded", "changed", "scratch"};
 constexpr std::array<const char*, 4> kReasons = {"memory_full", "move", "requested", "keep_alive"};
 constexpr std::array<const char*, 4> kWriteBackReasons = {"eviction", "move", "checkpoint", "idle"};
+constexpr std::array<const char*, 3> kStrikeCauses = {"fault", "crash", "endless"};
 constexpr std::array<const char*, 4> kFates = {"resumed", "expired", "refused", "dropped"};
 
 template <typename Enum, std::size_t N>
@@ -225,6 +226,52 @@ void InstanceSeries::Render(const std::string& function, const InstanceSnapshot&
   for (const GpuSnapshot& gpu : gpus) {
     labels["gpu"] = std::to_string(gpu.gpu);
     resident_.Add(labels).Set(std::ranges::count(instance.resident_gpus, gpu.gpu) != 0 ? 1 : 0);
+  }
+}
+
+ProcessSeries::ProcessSeries(Registry& registry)
+    : restarts_(AddCounter(registry, "torpor_function_restarts_total",
+                           "Starts of a function's processes by torpord after the first.")) {}
+
+void ProcessSeries::Render(const NodeSnapshot& node) {
+  std::set<std::string> rendered;
+  for (const FunctionSnapshot& function : node.functions) {
+    if (function.process.state.empty()) continue;
+    RaiseTo(restarts_.Add({{"function", function.name}}),
+            static_cast<double>(function.process.restarts));
+    rendered.insert(function.name);
+  }
+  for (const std::string& name : std::exchange(rendered_, rendered)) {
+    if (!rendered.contains(name)) restarts_.Remove(&restarts_.Add({{"function", name}}));
+  }
+}
+
+StrikeSeries::StrikeSeries(Registry& registry)
+    : strikes_(AddCounter(registry, "torpor_function_strikes_total",
+                          "Executors that a function has ended by faults of its own.")),
+      refused_(AddGauge(registry, "torpor_function_refused",
+                        "1 while a function gets no GPU for its strikes.")) {}
+
+void StrikeSeries::CountStrike(const std::string& function, StrikeCause cause) {
+  strikes_.Add({{"function", function}, {"cause", NameOf(kStrikeCauses, cause)}}).Increment();
+}
+
+void StrikeSeries::Render(const NodeSnapshot& node) {
+  std::set<std::string> rendered;
+  for (const FunctionSnapshot& function : node.functions) {
+    if (function.strikes == 0 && !rendered_.contains(function.name)) continue;
+    refused_.Add({{"function", function.name}}).Set(function.refused_for > Duration{} ? 1 : 0);
+    rendered.insert(function.name);
+  }
+  for (const std::string& name : std::exchange(rendered_, rendered)) {
+    if (!rendered.contains(name)) Drop(name);
+  }
+}
+
+void StrikeSeries::Drop(const std::string& function) {
+  refused_.Remove(&refused_.Add({{"function", function}}));
+  for (const char* const cause : kStrikeCauses) {
+    strikes_.Remove(&strikes_.Add({{"function", function}, {"cause", cause}}));
   }
 }
 

@@ -118,6 +118,32 @@ class InstanceSeries {
   prometheus::Family<prometheus::Counter>& gpu_seconds_;
 };
 
+// Restarts of the processes that torpord runs for functions.
+class ProcessSeries {
+ public:
+  explicit ProcessSeries(prometheus::Registry& registry);
+  void Render(const NodeSnapshot& node);
+
+ private:
+  prometheus::Family<prometheus::Counter>& restarts_;
+  std::set<std::string> rendered_;  // functions with a series
+};
+
+// Strikes of functions, by their causes.
+class StrikeSeries {
+ public:
+  explicit StrikeSeries(prometheus::Registry& registry);
+  void CountStrike(const std::string& function, StrikeCause cause);
+  void Render(const NodeSnapshot& node);
+
+ private:
+  void Drop(const std::string& function);
+
+  prometheus::Family<prometheus::Counter>& strikes_;
+  prometheus::Family<prometheus::Gauge>& refused_;
+  std::set<std::string> rendered_;  // functions with series
+};
+
 // Counts of a function. A plain record; FunctionSeries' constructor fills all pointers.
 struct FunctionCounts {
   void SetObjective(Duration new_deadline, double new_percentile);

@@ -21,6 +21,7 @@
 #include "base/status_macros.h"
 #include "server/controller/controller.h"
 #include "server/controller/scheduler_setup.h"
+#include "server/daemon/client_libraries.h"
 #include "server/daemon/cuda_libraries.h"
 #include "server/links/control_service.h"
 #include "server/links/descriptor_server.h"
@@ -32,6 +33,7 @@
 #include "server/node/session_records.h"
 #include "server/node/thread_loop.h"
 #include "server/node/tokens.h"
+#include "server/processes/function_processes.h"
 #include "server/settings/executor_settings.h"
 #include "server/supervisor/supervisor.h"
 #include "server/unix_socket/grpc_server.h"
@@ -204,6 +206,12 @@ class LiveNode final : public Node,
         log->Record(when, event, decided);
       };
     }
+    TORPOR_ASSIGN_OR_RETURN(const auto commands, CommandsOf(config_, ClientLibraryDirectory()));
+    TORPOR_ASSIGN_OR_RETURN(
+        processes_, FunctionProcesses::Start({.record_dir = config_.run_dir + "/processes",
+                                              .sessions_go_on = options.session_log != nullptr},
+                                             commands));
+    options.lives = processes_.get();
     const std::string descriptor_socket = options.descriptor_socket;
     controller_ = std::make_unique<Controller>(options, loop_, repository_, *this, telemetry);
     TORPOR_ASSIGN_OR_RETURN(
@@ -224,6 +232,9 @@ class LiveNode final : public Node,
     held_.Release();
     TORPOR_ASSIGN_OR_RETURN(control_server_,
                             Serve(control_service_, config_.client_socket, config_.socket_mode));
+    // They look for the sockets.
+    processes_->SetCommands(commands);
+    runs_processes_ = true;
     return absl::OkStatus();
   }
 
@@ -232,6 +243,7 @@ class LiveNode final : public Node,
   NodeSnapshot Snapshot() override {
     NodeSnapshot snapshot;
     if (!OnLoop([&] { snapshot = controller_->Snapshot(); })) snapshot.state = "draining";
+    if (processes_) AddProcesses(processes_->Snapshot(), snapshot);
     return snapshot;
   }
 
@@ -248,10 +260,14 @@ class LiveNode final : public Node,
   absl::Status Reconfigure(const Config& config, bool is_trial) override {
     TORPOR_ASSIGN_OR_RETURN(const auto tokens, ReadTokens(config));
     TORPOR_RETURN_IF_ERROR(CheckGpuCounts(config, gpu_count_));
-    if (is_trial || OnLoop([&] { controller_->Reconfigure(config, tokens); })) {
-      return absl::OkStatus();
+    TORPOR_ASSIGN_OR_RETURN(const auto commands, CommandsOf(config, ClientLibraryDirectory()));
+    if (is_trial) return absl::OkStatus();
+    if (!OnLoop([&] { controller_->Reconfigure(config, tokens); })) {
+      return absl::UnavailableError("the node has stopped");
     }
-    return absl::UnavailableError("the node has stopped");
+    // Last: a new process shows a token that must be known.
+    processes_->SetCommands(commands);
+    return absl::OkStatus();
   }
 
   absl::StatusOr<RequestTrace> Explain(const std::string& request_id) override {
@@ -281,6 +297,7 @@ class LiveNode final : public Node,
   }
 
   void LeaveSessions() override {
+    if (processes_) processes_->Leave();
     OnLoop([this] { has_left_executors_ = controller_->LeaveSessions(); });
   }
   void Stop() override;
@@ -343,9 +360,9 @@ class LiveNode final : public Node,
     loop_.Post(
         [this, gpu, epoch, process] { controller_->OnExecutorAdopted(gpu, epoch, process); });
   }
-  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch) override {
+  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) override {
     held_.NoteSettled(gpu);
-    loop_.Post([this, gpu, epoch] { controller_->OnExecutorExited(gpu, epoch); });
+    loop_.Post([this, gpu, epoch, signal] { controller_->OnExecutorExited(gpu, epoch, signal); });
   }
 
   void Kill(GpuIndex gpu, std::uint64_t epoch) override {
@@ -399,6 +416,8 @@ class LiveNode final : public Node,
   Repository repository_;
   std::unique_ptr<EventLogWriter> event_log_;
   std::unique_ptr<SessionRecords> session_records_;
+  std::unique_ptr<FunctionProcesses> processes_;  // the controller's too
+  bool runs_processes_ = false;                   // and ends them
   HeldRegistrations held_;
   std::atomic<bool> has_left_executors_{false};
   // Declared before the loop, whose last tasks still use the controller.
@@ -419,6 +438,8 @@ class LiveNode final : public Node,
 };
 
 void LiveNode::Stop() {
+  // While their sessions are open, so that what they do at their end succeeds.
+  if (runs_processes_) processes_->Stop();
   if (!OnLoop([this] { controller_->Shutdown(); })) {
     MutexLock lock(&stop_mutex_);
     if (is_stopped_) return;

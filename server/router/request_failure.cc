@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "server/broker/retry_after.h"
+
 namespace torpor::server {
 void RequestFailure::Set(Cause cause, std::string detail) {
   if (cause_ != Cause::kNone) return;
@@ -37,6 +39,10 @@ Refusal RequestFailure::RefusalOfGrant(std::string_view name, const RouterConfig
   // The answer would come after the deadline, so that retrying is no use.
   if (absl::IsOutOfRange(not_granted_)) {
     return {504, "too_late", fmt::format("function {} was not asked: {}", name, detail_)};
+  }
+  if (absl::IsPermissionDenied(not_granted_)) {
+    return {503, "struck", fmt::format("function {} gets no GPU now: {}", name, detail_),
+            RetryAfterSeconds(not_granted_).value_or(kRetrySoonSeconds)};
   }
   return {503, "unavailable", fmt::format("function {} cannot run now: {}", name, detail_),
           kRetrySoonSeconds};

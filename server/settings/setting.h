@@ -21,6 +21,7 @@ struct Setting {
   std::string_view help;
   bool is_path = false;      // relative paths in a file are relative to the file's folder
   bool is_required = false;  // has no default
+  bool is_words = false;     // a list of words, whose text is a JSON array
   // Reads the text into the target. An error (InvalidArgument) tells the mistake in the text and
   // leaves the target unchanged.
   std::function<absl::Status(Target&, std::string_view text)> set;
@@ -44,6 +45,7 @@ Setting<Target> MakeSetting(std::string_view key, Kind kind, typename Kind::Valu
   setting.value_name = kind.value_name();
   setting.help = help;
   setting.is_path = Kind::kIsPath;
+  setting.is_words = requires { Kind::kIsWords; };
   setting.set = [kind, member](Target& target, std::string_view text) {
     auto value = kind.Parse(text);
     if (!value.ok()) return value.status();
@@ -71,6 +73,7 @@ void AddSettingsOf(Settings<Target>& settings, Inner Target::*member,
          .help = setting.help,
          .is_path = setting.is_path,
          .is_required = setting.is_required,
+         .is_words = setting.is_words,
          .set = [&setting, member](
                     Target& target,
                     std::string_view text) { return setting.set(target.*member, text); },

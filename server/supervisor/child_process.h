@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <sys/wait.h>
 
 #include <memory>
 #include <string>
@@ -43,6 +44,8 @@ class ChildProcess {
 
   // Whether the process has ended; `why` then describes the end for logs.
   bool HasEnded(std::string& why);
+  // The signal that has ended the process; 0 if none has, or nobody knows.
+  int end_signal() const { return WIFSIGNALED(status_) ? WTERMSIG(status_) : 0; }
 
  private:
   ChildProcess(pid_t pid, UniqueFd pidfd, bool is_adopted)

@@ -30,6 +30,8 @@ class RestartPauses {
     for (int i = 2; i < failures_ && pause < options_.longest; ++i) pause *= 2;
     return std::min(pause, options_.longest);
   }
+  // Begins the count anew, as for another program.
+  void Forget() { failures_ = 0; }
   // Quick ends in a row so far.
   int failures() const { return failures_; }
 

@@ -161,7 +161,7 @@ void Supervisor::Start(GpuIndex gpu) {
 }
 
 void Supervisor::ReapEnded() {
-  std::vector<std::pair<GpuIndex, std::uint64_t>> ended;
+  std::vector<std::tuple<GpuIndex, std::uint64_t, int>> ended;
   {
     MutexLock lock(&mutex_);
     for (auto& [gpu, slot] : slots_) {
@@ -172,11 +172,11 @@ void Supervisor::ReapEnded() {
       if (!is_stopping_) {
         spdlog::warn("GPU {}: executor {} ended: {}", gpu.value, slot.process->pid(), why);
       }
+      ended.emplace_back(gpu, slot.epoch, slot.process->end_signal());
       slot.process.reset();
-      ended.emplace_back(gpu, slot.epoch);
     }
   }
-  for (const auto& [gpu, epoch] : ended) listener_.OnExecutorExited(gpu, epoch);
+  for (const auto& [gpu, epoch, signal] : ended) listener_.OnExecutorExited(gpu, epoch, signal);
 }
 
 }  // namespace torpor::server

@@ -23,6 +23,7 @@ extern "C" {
 #include "tests/e2e/address_mode.h"
 #include "tests/e2e/await.h"
 #include "tests/e2e/emulated_node.h"
+#include "tests/e2e/metrics_page.h"
 
 namespace torpor::e2e {
 namespace {
@@ -222,6 +223,12 @@ TEST_F(Node, AFaultOfOneFunctionLeavesTheOthersAlone) {
   const Reply other = node_->PostOne(AddPath("b"), Value(2));
   EXPECT_EQ(other.status, 200) << other.body;
   EXPECT_EQ(other.body, Sum(4));
+  // By which an orchestrator starts it anew.
+  const auto ready = [&](const std::string& name) {
+    return ReadPage(node_->http_address(), "/v2/models/" + name + "/ready");
+  };
+  EXPECT_EQ(ready("a").rfind("HTTP/1.1 503", 0), 0u) << ready("a");
+  EXPECT_EQ(ready("b").rfind("HTTP/1.1 200", 0), 0u) << ready("b");
 }
 
 TEST_F(Node, AKilledFunctionIsAbsentUntilItComesAgain) {

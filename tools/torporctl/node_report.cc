@@ -64,6 +64,40 @@ std::string LimitText(std::uint32_t limit) {
 
 std::string KeepAliveText(double ms) { return ms > 0 ? fmt::format("{:g}ms", ms) : "off"; }
 
+// Returns, for example, "running, 2 restarts".
+template <typename Status>
+std::string ProcessText(const Status& status) {
+  if (!status.has_process()) return "-";
+  const v1::ProcessStatus& process = status.process();
+  const std::uint64_t restarts = process.restarts();
+  if (restarts == 0) return process.state();
+  return fmt::format("{}, {} restart{}", process.state(), restarts, restarts == 1 ? "" : "s");
+}
+
+template <typename Status>
+Json ProcessJson(const Status& status) {
+  if (!status.has_process()) return {};
+  const v1::ProcessStatus& process = status.process();
+  return {{"state", process.state()},
+          {"pid", process.pid()},
+          {"restarts", process.restarts()},
+          {"last_end", process.last_end()}};
+}
+
+// As ProcessText, and how the last one has ended.
+std::string ProcessLine(const v1::FunctionStatus& function) {
+  const std::string& last_end = function.process().last_end();
+  if (last_end.empty()) return ProcessText(function);
+  return fmt::format("{}; the last: {}", ProcessText(function), last_end);
+}
+
+// Returns, for example, "3, no GPU for 2.0s".
+std::string StrikesText(const v1::FunctionStatus& function) {
+  if (function.refused_ms() <= 0) return std::to_string(function.strikes());
+  return fmt::format("{}, no GPU for {}", function.strikes(),
+                     HumanSeconds(function.refused_ms() / 1000));
+}
+
 // The fields that functions and instances share.
 template <typename Status>
 Json CommonJson(const Status& status) {
@@ -74,7 +108,7 @@ Json CommonJson(const Status& status) {
           {"is_pinned", status.is_pinned()}, {"image_bytes", status.image_bytes()},
           {"sessions", status.sessions()},   {"requests", status.requests()},
           {"swaps_in", status.swaps_in()},   {"gpu_seconds", status.gpu_seconds()},
-          {"upstream", status.upstream()}};
+          {"upstream", status.upstream()},   {"process", ProcessJson(status)}};
 }
 
 // Returns the fields of `torporctl functions -o json`; names are part of the interface.
@@ -90,7 +124,9 @@ Json ToJson(const v1::FunctionStatus& function) {
                {"waiting", function.waiting()},
                {"finished", function.finished()},
                {"in_time", function.in_time()},
-               {"is_compliant", function.is_compliant()}});
+               {"is_compliant", function.is_compliant()},
+               {"strikes", function.strikes()},
+               {"refused_ms", function.refused_ms()}});
   AddStanding(function, json);
   if (function.instances_size() > 0) {
     Json instances = Json::array();
@@ -119,11 +155,11 @@ std::string FunctionText(const v1::FunctionStatus& function) {
   return fmt::format(
       "function     {}\nstate        {}\nobjective    {:g}% within {:g}ms\nin time      {}\n"
       "complies     {}\nstanding     {}\nwaiting      {}, {} may\npriority     {}\n"
-      "keep alive   {}\n",
+      "keep alive   {}\nprocess      {}\nstrikes      {}\n",
       function.name(), function.state(), 100 * function.percentile(), function.deadline_ms(),
       InTimeText(function), function.is_compliant() ? "yes" : "no", OrDash(StandingText(function)),
       function.waiting(), LimitText(function.max_waiting()), function.priority(),
-      KeepAliveText(function.keep_alive_ms()));
+      KeepAliveText(function.keep_alive_ms()), ProcessLine(function), StrikesText(function));
 }
 
 std::string FunctionJson(const v1::FunctionStatus& function) {
@@ -230,6 +266,7 @@ std::string FunctionsTable(const v1::ListFunctionsResponse& functions) {
   TextTable table({{"FUNCTION"},
                    {"STATE"},
                    {"HEALTH"},
+                   {"PROCESS"},
                    {"RESIDENT ON"},
                    {"PINNED"},
                    {"IMAGE", Align::kRight},
@@ -242,7 +279,7 @@ std::string FunctionsTable(const v1::ListFunctionsResponse& functions) {
                    {"UPSTREAM"}});
   const auto add_row = [&table](const std::string& name, const auto& status,
                                 const std::string& limit, const std::string& errors) {
-    table.AddRow({name, status.state(), status.health(),
+    table.AddRow({name, status.state(), status.health(), ProcessText(status),
                   OrDash(fmt::format("{}", fmt::join(status.resident_gpus(), ","))),
                   status.is_pinned() ? "yes" : "-", HumanBytes(status.image_bytes()), limit,
                   std::to_string(status.sessions()), std::to_string(status.requests()), errors,

@@ -22,6 +22,7 @@
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
 #include "server/config/config_loader.h"
+#include "server/daemon/client_libraries.h"
 #include "server/daemon/cuda_libraries.h"
 #include "tools/torporctl/private_folder.h"
 
@@ -266,7 +267,8 @@ class StandaloneRun {
   // Forks the program with the environment of a client. A failed fork becomes the program's exit
   // status.
   void StartProgram() {
-    auto environment = ClientEnvironment(ClientLibraryDirectory(), PathOf("torpor.sock"), "");
+    auto environment =
+        ClientEnvironment(server::ClientLibraryDirectory(), PathOf("torpor.sock"), "");
     // The variable chose the private daemon's GPUs; the program sees all of the daemon's.
     environment["CUDA_VISIBLE_DEVICES"] = "";
     // A private daemon has no successor.

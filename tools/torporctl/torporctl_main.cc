@@ -11,6 +11,7 @@
 
 #include "proto/wire/control_messages.h"
 #include "server/config/config_loader.h"
+#include "server/daemon/client_libraries.h"
 #include "server/daemon/cuda_libraries.h"
 #include "server/daemon/topology_preset.h"
 #include "server/version/version.h"
@@ -256,7 +257,7 @@ int RunOnNode(const UserProgram& program, const Options& options) {
   const absl::StatusOr<std::string> token = TokenOf(options, *config);
   if (!token.ok()) return Fail(token.status(), kExitOurs);
   const std::string& socket = options.socket.empty() ? config->client_socket : options.socket;
-  SetEnvironment(ClientEnvironment(ClientLibraryDirectory(), socket, *token));
+  SetEnvironment(ClientEnvironment(server::ClientLibraryDirectory(), socket, *token));
   return Execute(program);
 }
 

@@ -4,26 +4,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string_view>
 
-#include "server/daemon/cuda_libraries.h"
+#include "server/daemon/client_libraries.h"
 
 namespace torpor::torporctl {
 namespace {
 
 constexpr int kExitNotExecutable = 126;
-
-// Libraries to preload if present. LD_LIBRARY_PATH alone loses against the DT_RPATH of programs
-// like the toolkit's samples.
-constexpr std::array<const char*, 7> kPreloaded = {
-    "libcudart.so.13", "libcuda.so.1",   "libcublas.so.13",  "libcublasLt.so.13",
-    "libcudnn.so.9",   "libnvrtc.so.13", "libnvidia-ml.so.1"};
 
 bool IsRegularFile(const std::string& path) {
   struct stat status {};
@@ -34,12 +26,6 @@ bool IsRegularFile(const std::string& path) {
 std::string FromEnvironment(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
-}
-
-// Joins two lists of paths by a colon; either may be empty.
-std::string Prepended(const std::string& first, const std::string& rest) {
-  if (first.empty() || rest.empty()) return first + rest;
-  return first + ":" + rest;
 }
 
 // Returns the first executable file of that name in PATH, else the first file.
@@ -78,15 +64,11 @@ absl::StatusOr<UserProgram> FindUserProgram(std::vector<std::string> arguments) 
 std::map<std::string, std::string> ClientEnvironment(const std::string& client_dir,
                                                      const std::string& socket,
                                                      const std::string& token) {
-  std::string preload;
-  for (const char* const library : kPreloaded) {
-    const std::string path = fmt::format("{}/{}", client_dir, library);
-    if (access(path.c_str(), R_OK) == 0) preload = Prepended(preload, path);
-  }
+  using server::Prepended;
   return {{"TORPOR_SOCKET", socket},
           {"TORPOR_TOKEN", token},
           {"LD_LIBRARY_PATH", Prepended(client_dir, FromEnvironment("LD_LIBRARY_PATH"))},
-          {"LD_PRELOAD", Prepended(preload, FromEnvironment("LD_PRELOAD"))}};
+          {"LD_PRELOAD", Prepended(server::PreloadOf(client_dir), FromEnvironment("LD_PRELOAD"))}};
 }
 
 void SetEnvironment(const std::map<std::string, std::string>& variables) {
@@ -110,12 +92,6 @@ int Execute(const UserProgram& program) {
 void Say(const std::string& line) {
   const std::string text = "torporctl: " + line + "\n";
   std::fwrite(text.data(), 1, text.size(), stderr);
-}
-
-std::string ClientLibraryDirectory() {
-  return (std::filesystem::path(server::ProgramDirectory()) / "../lib/torpor/client")
-      .lexically_normal()
-      .string();
 }
 
 }  // namespace torpor::torporctl

@@ -33,7 +33,4 @@ int Execute(const UserProgram& program);
 // Prints a line on stderr, after "torporctl: ".
 void Say(const std::string& line);
 
-// Returns the folder of the client libraries: ../lib/torpor/client from the running program.
-std::string ClientLibraryDirectory();
-
 }  // namespace torpor::torporctl

@@ -4,6 +4,7 @@
 #include "base/try.h"
 #include "emulator/driver/api/api.h"
 #include "emulator/driver/api/library_calls.h"
+#include "emulator/driver/process/planned_faults.h"
 
 using namespace torpor::emulator;  // NOLINT: this file only defines the C interface
 using torpor::Bytes;
@@ -185,6 +186,7 @@ CUresult CUDAAPI cuMemGetInfo(size_t* free, size_t* total) {
 CUresult CUDAAPI cuMemAlloc(CUdeviceptr* address, size_t size) {
   return InContext([&](Context& context) {
     if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (IsAllocationToFail(context.device())) return CUDA_ERROR_OUT_OF_MEMORY;
     const auto allocated =
         context.device().AllocateMemory(size, RegionKind::kDevice, context.handle());
     if (!allocated.ok()) return allocated.failure().code;

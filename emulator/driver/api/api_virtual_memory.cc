@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "emulator/driver/api/api.h"
+#include "emulator/driver/process/planned_faults.h"
 
 using namespace torpor::emulator;  // NOLINT: this file only defines the C interface
 using torpor::Bytes;
@@ -94,6 +95,7 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size,
     DriverDevice* device = driver.device(properties->location.id);
     if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
     const CostedCall cost = CostOf(device->index(), &VirtualMemoryCosts::create_us);
+    if (IsAllocationToFail(*device)) return CUDA_ERROR_OUT_OF_MEMORY;
     auto memory = PhysicalMemory::Create(size, *properties, device->spec().place, device->budget(),
                                          device->new_contents());
     if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;

@@ -6,6 +6,7 @@
 
 #include "base/try.h"
 #include "emulator/driver/process/driver.h"
+#include "emulator/driver/process/planned_faults.h"
 #include "emulator/driver/stream/transfer.h"
 #include "emulator/node/route.h"
 
@@ -213,6 +214,7 @@ CostedCall CostOfCopyCall(const StreamTarget& target) {
 CUresult CopyNow(const StreamTarget& target, const CopyRequest& request) {
   if (request.bytes() == 0) return CUDA_SUCCESS;
   TORPOR_TRY(Validate(request));
+  MeetPlan(CallKind::kCopy, target);
   const Place to = Locate(request.to, request.to_array);
   const Place from = Locate(request.from, request.from_array);
   const Route route = RouteOf(to, from);
@@ -224,6 +226,7 @@ CUresult CopyInStream(const StreamTarget& target, const CopyRequest& request) {
   if (request.bytes() == 0) return CUDA_SUCCESS;
   const CostedCall cost = CostOfCopyCall(target);
   TORPOR_TRY(Validate(request));
+  MeetPlan(CallKind::kCopy, target);
   const Place to = Locate(request.to, request.to_array);
   const Place from = Locate(request.from, request.from_array);
   const Route route = RouteOf(to, from);
@@ -245,6 +248,7 @@ CUresult CopyInStream(const StreamTarget& target, const CopyRequest& request) {
 CUresult FillNow(const StreamTarget& target, const FillRequest& request) {
   if (request.width * request.height == 0) return CUDA_SUCCESS;
   TORPOR_TRY(Validate(request));
+  MeetPlan(CallKind::kCopy, target);
   return target.context->Run(target.stream, [&] { return FillRows(request); });
 }
 
@@ -252,6 +256,7 @@ CUresult FillInStream(const StreamTarget& target, const FillRequest& request) {
   if (request.width * request.height == 0) return CUDA_SUCCESS;
   const CostedCall cost = CostOfCopyCall(target);
   TORPOR_TRY(Validate(request));
+  MeetPlan(CallKind::kCopy, target);
   const bool small = request.width * request.height * request.unit <= kInlineBytes;
   target.context->Submit(
       target.stream, [request] { return Asynchronous(FillRows(request)); },

@@ -13,6 +13,7 @@
 #include "emulator/driver/base/messages.h"
 #include "emulator/driver/device/device_limits.h"
 #include "emulator/driver/process/driver.h"
+#include "emulator/driver/process/planned_faults.h"
 #include "emulator/driver/stream/model_clock.h"
 #include "emulator/node/model_account.h"
 
@@ -171,6 +172,7 @@ CUresult Launch(const StreamTarget& target, CUfunction handle, const LaunchReque
       packed != CUDA_SUCCESS) {
     return packed;
   }
+  MeetPlan(CallKind::kLaunch, target);
   const auto modelled = Driver::Get().kernel_times().Of(info.name);
   if (!Driver::Get().topology().computes) {
     if (modelled) SubmitTime(target, *modelled);

@@ -7,6 +7,7 @@
 #include "base/ids.h"
 #include "scheduler/events.h"
 #include "server/config/config.h"
+#include "server/controller/model/strike_record.h"
 
 namespace torpor::server {
 
@@ -18,6 +19,8 @@ struct RegisteredFunction {
   // Requests since the daemon started, and among them the failed ones.
   std::uint64_t requests = 0;
   std::uint64_t errors = 0;
+
+  StrikeRecord strikes;
 
   bool is_removed = false;  // gets no requests, and has no name any more
 

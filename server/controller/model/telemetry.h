@@ -32,6 +32,13 @@ enum class OutlivedFate {
   kDropped,  // could not be restored
 };
 
+// Why a function is taken to have ended an executor.
+enum class StrikeCause {
+  kFault,    // the GPU says so: an illegal address, a failed launch
+  kCrash,    // two executors crashed while it ran
+  kEndless,  // its work did not end
+};
+
 // One image, moved between a GPU and host memory (or a peer).
 struct SwapRecord {
   std::string function;
@@ -57,6 +64,7 @@ class Telemetry {
                             bool /*is_explicit*/) {}
   virtual void OnExecutorLost(GpuIndex) {}
   virtual void OnSessionOutlived(OutlivedFate) {}
+  virtual void OnStrike(const std::string& /*function*/, StrikeCause) {}
 };
 
 }  // namespace torpor::server

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "server/config/function_command.h"
 #include "server/config/settings.h"
 #include "server/settings/executor_settings.h"
 
@@ -111,6 +112,76 @@ functions:
   const InstanceConfig only = {"encoder", "127.0.0.1:9003", "/etc/torpor/e"};
   EXPECT_THAT(InstancesOf(encoder), ElementsAre(only));
   EXPECT_EQ(FullNameOf(encoder, only), "encoder");
+}
+
+TEST(ConfigLoaderTest, AFunctionMayHaveACommand) {
+  const auto config = ParseConfig(R"(version: v1
+functions:
+  - name: digits
+    memory_limit: 1GiB
+    token_file: d
+    command: [/usr/bin/python3, "serve, all.py", "--name=a b", ""]
+    env: [A=1, "B=x y=z"]
+    user: nobody:nogroup
+    stop_grace: 3s
+  - {name: encoder, memory_limit: 1GiB, token_file: e, command: /srv/encoder --fast}
+)",
+                                  "/etc/torpor/config.yaml");
+  ASSERT_TRUE(config.ok()) << config.status();
+  const FunctionConfig& digits = config->functions.at("digits");
+  EXPECT_THAT(digits.command, ElementsAre("/usr/bin/python3", "serve, all.py", "--name=a b", ""));
+  EXPECT_THAT(digits.environment, ElementsAre("A=1", "B=x y=z"));
+  EXPECT_EQ(digits.user, "nobody:nogroup");
+  EXPECT_EQ(digits.stop_grace, std::chrono::seconds(3));
+  EXPECT_THAT(config->functions.at("encoder").command, ElementsAre("/srv/encoder", "--fast"));
+  // What torpord keeps of a changed function is text.
+  for (const auto& setting : FunctionSettings()) {
+    FunctionConfig again;
+    EXPECT_TRUE(setting.set(again, setting.text(digits)).ok()) << setting.key;
+    EXPECT_EQ(setting.text(again), setting.text(digits));
+  }
+}
+
+TEST(ConfigLoaderTest, WrongCommandsAreTold) {
+  const std::map<std::string, std::string> wrong = {
+      {"command: serve.py", "absolute path"},
+      {"command: [[a]]", "command: expected one value"},
+      {"command: '[1]'", "no list of words"},
+      {"command: /a\n    env: [B]", "is not NAME=value"},
+      {"command: /a\n    env: [1B=2]", "is not NAME=value"},
+      {"command: /a\n    env: [TORPOR_TOKEN=x]", "torpord itself sets TORPOR_TOKEN"},
+      {"user: 'a:'", "is no user"},
+      {"user: 'a:b:c'", "is no user"},
+  };
+  for (const auto& [line, message] : wrong) {
+    const auto config = ParseConfig(
+        "version: v1\nfunctions:\n  - name: f\n    memory_limit: 1GiB\n"
+        "    token_file: f\n    " +
+            line + "\n",
+        "c.yaml");
+    ASSERT_FALSE(config.ok()) << line;
+    EXPECT_THAT(std::string(config.status().message()), HasSubstr(message)) << line;
+  }
+}
+
+TEST(FunctionCommand, RootStartsItAsAnotherUserOnly) {
+  FunctionConfig function;
+  EXPECT_EQ(CheckUser(function, 0), absl::OkStatus()) << "no command";
+  function.command = {"/a"};
+  EXPECT_THAT(std::string(CheckUser(function, 0).message()), HasSubstr("user is missing"));
+  EXPECT_EQ(CheckUser(function, 1000), absl::OkStatus());
+  const auto with = [&](const std::string& user, uid_t own) {
+    function.user = user;
+    return std::string(CheckUser(function, own).message());
+  };
+  EXPECT_EQ(with("nobody", 0), "");
+  EXPECT_EQ(with("65534:0", 0), "");
+  EXPECT_THAT(with("root", 0), HasSubstr("never runs as root"));
+  EXPECT_THAT(with("0", 0), HasSubstr("never runs as root"));
+  EXPECT_THAT(with("no-such-user", 0), HasSubstr("there is no user no-such-user"));
+  EXPECT_THAT(with("nobody:no-such-group", 0), HasSubstr("there is no group no-such-group"));
+  EXPECT_THAT(with("nobody", 1000), HasSubstr("start torpord as root"));
+  EXPECT_EQ(with("nobody", 65534), "");
 }
 
 TEST(ConfigLoaderTest, ThePoliciesConstantsAreSettings) {

@@ -76,8 +76,16 @@ class SessionLivesTest : public NodeWorld {
                           loop_,
                           close_};
   SessionResuming resuming_{
-      tables_.instances, tables_.sessions, tables_.executors, health_, opening_,
-      leases_,           requests_,        telemetry_,        loop_,   close_};
+      tables_.instances,
+      tables_.sessions,
+      tables_.executors,
+      health_,
+      opening_,
+      leases_,
+      requests_,
+      telemetry_,
+      loop_,
+      {.close = close_, .refused = [](const FunctionInstance&, const std::string&) {}}};
   ExecutorRecovery recovery_{{.chunk_bytes = kChunk, .is_emulated = true},
                              tables_.executors,
                              tables_.sessions,
@@ -86,9 +94,11 @@ class SessionLivesTest : public NodeWorld {
                              journal_,
                              events_,
                              close_};
-  ExecutorLosses losses_{tables_.executors, tables_.instances, tables_.sessions,
-                         images_.swaps,     images_.peers,     leases_,
-                         implicit_,         requests_,         events_};
+  FunctionStrikes strikes_{tables_.instances, loop_, telemetry_,
+                           [](const RegisteredFunction&, const absl::Status&) {}};
+  ExecutorLosses losses_{
+      tables_.executors, tables_.instances, tables_.sessions, images_.swaps, images_.peers,
+      leases_,           implicit_,         requests_,        strikes_,      events_};
 };
 
 TEST_F(SessionLivesTest, ASessionIsOfferedWhenAllExecutorsKnowIt) {

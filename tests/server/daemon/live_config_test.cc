@@ -241,5 +241,28 @@ TEST_F(LiveConfigTest, WhatCannotBeKeptIsNotApplied) {
   EXPECT_EQ(applied_, 0);
 }
 
+TEST_F(LiveConfigTest, WhatTorpordRunsComesFromTheFileAlone) {
+  const auto refused = [](const absl::StatusOr<LiveConfig::Lines>& lines) {
+    return absl::IsFailedPrecondition(lines.status()) &&
+           std::string(lines.status().message()).find("configuration file alone") !=
+               std::string::npos;
+  };
+  EXPECT_TRUE(refused(Set("digits", {{"command", "/bin/true"}})));
+  EXPECT_TRUE(refused(Apply("  - {name: new, memory_limit: 1GiB, token_file: t, command: /a}\n")));
+  const std::string with_command =
+      "  - {name: digits, memory_limit: 1GiB, token_file: token, command: /bin/true, user: "
+      "nobody}\n";
+  WriteFile(with_command);
+  const auto lines = live_->Reload();
+  ASSERT_TRUE(lines.ok()) << lines.status();
+  EXPECT_THAT(*lines, testing::Contains(HasSubstr("command [\"/bin/true\"], was none")));
+  EXPECT_TRUE(Set("digits", {{"deadline", "2s"}}).ok()) << "anything else may change";
+  EXPECT_TRUE(refused(Set("digits", {{"command", "/bin/false"}})));
+  EXPECT_TRUE(refused(Set("digits", {{"user", "root"}})));
+  EXPECT_TRUE(refused(Set("digits", {{"env", "A=1"}})));
+  Restart();
+  EXPECT_THAT(running_.functions.at("digits").command, ElementsAre("/bin/true"));
+}
+
 }  // namespace
 }  // namespace torpor::server

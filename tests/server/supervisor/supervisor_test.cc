@@ -30,15 +30,16 @@ class Listener final : public ProcessListener {
     GpuIndex gpu;
     std::uint64_t epoch = 0;
     pid_t adopted = 0;  // 0: started
+    int signal = 0;
   };
   void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) override {
-    events_.Send({true, gpu, epoch});
+    events_.Send({true, gpu, epoch, 0, 0});
   }
   void OnExecutorAdopted(GpuIndex gpu, std::uint64_t epoch, pid_t process) override {
-    events_.Send({true, gpu, epoch, process});
+    events_.Send({true, gpu, epoch, process, 0});
   }
-  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch) override {
-    events_.Send({false, gpu, epoch});
+  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) override {
+    events_.Send({false, gpu, epoch, 0, signal});
   }
   Event Next() { return *events_.Receive(); }
 
@@ -54,6 +55,16 @@ Supervisor::Options ShellOptions(const std::string& script) {
   };
   options.pauses.first = std::chrono::milliseconds(1);
   return options;
+}
+
+TEST(Supervisor, TellsTheSignalOfAnEnd) {
+  for (const auto& [script, signal] :
+       {std::pair<std::string, int>{"kill -SEGV $$", SIGSEGV}, {"exit 3", 0}}) {
+    Listener listener;
+    Supervisor supervisor(ShellOptions(script), listener);
+    EXPECT_TRUE(listener.Next().is_start);
+    EXPECT_EQ(listener.Next().signal, signal);
+  }
 }
 
 TEST(Supervisor, StartsAnotherAfterADeath) {

@@ -29,14 +29,22 @@ TEST(NodeReportTest, FunctionsAreATableOrJson) {
   instance.set_state("absent");
   instance.set_health("unproven");
   instance.set_upstream("127.0.0.1:9001");
+  instance.mutable_process()->set_state("pausing");
+  instance.mutable_process()->set_restarts(2);
+  instance.mutable_process()->set_last_end("signal 9");
   EXPECT_EQ(FunctionsTable(functions),
-            "FUNCTION  STATE   HEALTH    RESIDENT ON  PINNED   IMAGE  LIMIT  SESSIONS  REQUESTS  "
+            "FUNCTION  STATE   HEALTH    PROCESS              RESIDENT ON  PINNED   IMAGE  LIMIT  "
+            "SESSIONS  REQUESTS  "
             "ERRORS  SWAPS IN  GPU SECONDS  UPSTREAM\n"
-            "digits    idle    serving   0,1          yes     1.0MiB    gpu         0        12  "
+            "digits    idle    serving   -                    0,1          yes     1.0MiB    gpu   "
+            "      0        12  "
             "     0         0        0.000  -\n"
-            "digits/a  absent  unproven  -            -           0B      -         0         0  "
+            "digits/a  absent  unproven  pausing, 2 restarts  -            -           0B      -   "
+            "      0         0  "
             "     -         0        0.000  127.0.0.1:9001\n");
   EXPECT_NE(FunctionsJson(functions).find("\"health\": \"unproven\""), std::string::npos);
+  EXPECT_NE(FunctionsJson(functions).find("\"last_end\": \"signal 9\""), std::string::npos);
+  EXPECT_NE(FunctionsJson(functions).find("\"process\": null"), std::string::npos);
   EXPECT_NE(FunctionsJson(functions).find("\"requests\": 12"), std::string::npos);
 }
 

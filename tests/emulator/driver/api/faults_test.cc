@@ -1,5 +1,6 @@
 // What the driver fails to do where the topology's `faults` say so.
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <vector>
@@ -75,6 +76,45 @@ TEST_F(FaultsTest, MemoryEndsEarlyThoughTheDriverReportsMore) {
   EXPECT_EQ(cuMemAlloc(&address, kHandleBytes), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_CUDA(cuMemRelease(handles.back()));
   EXPECT_CUDA(cuMemAlloc(&address, kHandleBytes));
+}
+
+TEST_F(FaultsTest, AnAllocationFailsAsPlanned) {
+  StartWith("calls: [{call: allocation, nth: 2, effect: fail}]");
+  CUdeviceptr first = 0;
+  CUdeviceptr second = 0;
+  CUmemGenericAllocationHandle handle = 0;
+  EXPECT_CUDA(cuMemAlloc(&first, kHandleBytes));
+  EXPECT_EQ(CreateHandle(handle), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_CUDA(CreateHandle(handle));
+  EXPECT_CUDA(cuMemAlloc(&second, kHandleBytes));
+}
+
+TEST_F(FaultsTest, AnEccErrorEndsTheContext) {
+  StartWith("calls: [{call: copy, nth: 3, effect: ecc}]");
+  CUdeviceptr memory = 0;
+  ASSERT_CUDA(cuMemAlloc(&memory, 8));
+  EXPECT_CUDA(cuMemsetD32(memory, 7, 2));
+  unsigned value = 0;
+  EXPECT_CUDA(cuMemcpyDtoH(&value, memory, 4));
+  EXPECT_EQ(value, 7u);
+  EXPECT_EQ(cuMemcpyDtoH(&value, memory, 4), CUDA_ERROR_ECC_UNCORRECTABLE);
+  EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_ECC_UNCORRECTABLE) << "for good";
+  EXPECT_EQ(cuMemAlloc(&memory, 8), CUDA_ERROR_ECC_UNCORRECTABLE);
+}
+
+TEST_F(FaultsTest, AProcessIsKilledAtItsCall) {
+  const auto fill = [this] {
+    StartWith("calls: [{call: copy, nth: 3, effect: kill}]");
+    CUdeviceptr memory = 0;
+    cuMemAlloc(&memory, 4);
+    for (int i = 1; i <= 3; ++i) {
+      std::fprintf(stderr, "fill %d\n", i);
+      cuMemsetD32(memory, 7, 1);
+    }
+    std::fprintf(stderr, "survived\n");
+    std::exit(0);
+  };
+  EXPECT_EXIT(fill(), testing::KilledBySignal(SIGKILL), "fill 3");
 }
 
 }  // namespace

@@ -1,0 +1,230 @@
+#include "server/processes/instance_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern "C" {
+#include <sys/pidfd.h>  // of glibc 2.36: has no linkage of its own
+}
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "base/write_file.h"
+
+namespace torpor::server {
+namespace {
+
+// What a process that does not run its program could not do.
+struct Failure {
+  enum class Step { kUser, kToken, kProgram } step = Step::kProgram;
+  int error = 0;
+};
+
+// All that the new process needs, made before the fork: after it only async-signal-safe calls are
+// allowed, since another thread may have held any lock.
+struct Launch {
+  explicit Launch(const InstanceCommand& command)
+      : user(command.user), token_file(command.token_file) {
+    for (const std::string& word : command.words) words.push_back(word);
+    for (const auto& [name, value] : command.environment) {
+      variables.push_back(fmt::format("{}={}", name, value));
+    }
+    for (std::string& word : words) arguments.push_back(word.data());
+    for (std::string& variable : variables) environment.push_back(variable.data());
+    arguments.push_back(nullptr);
+    environment.push_back(nullptr);
+  }
+
+  std::vector<std::string> words;
+  std::vector<std::string> variables;
+  std::vector<char*> arguments;
+  std::vector<char*> environment;
+  const std::optional<ProcessUser> user;
+  const std::string token_file;
+};
+
+// The new process's part. By system calls: glibc's wrappers would tell threads that are not here.
+class NewProcess {
+ public:
+  // `go`: becomes readable when the program may run. `failure`: where a Failure goes.
+  NewProcess(int go, int failure) : go_(go), failure_(failure) {}
+
+  [[noreturn]] void Become(const Launch& launch) const {
+    setsid();
+    char word = 0;
+    // End of file: the daemon has died without writing the record.
+    if (read(go_, &word, 1) != 1) _exit(1);
+    ResetSignals();
+    umask(022);
+    if (!TakeUser(launch)) Fail(Failure::Step::kUser);
+    const bool is_readable =
+        launch.token_file.empty() || access(launch.token_file.c_str(), R_OK) == 0;
+    if (!is_readable) Fail(Failure::Step::kToken);
+    if (chdir("/") != 0) Fail(Failure::Step::kProgram);
+    dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+    execve(launch.arguments.front(), launch.arguments.data(), launch.environment.data());
+    Fail(Failure::Step::kProgram);
+  }
+
+ private:
+  static void ResetSignals() {
+    // Ignored signals stay ignored over exec.
+    for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+  }
+
+  static bool TakeUser(const Launch& launch) {
+    if (!launch.user || launch.user->user == geteuid()) return true;
+    const uid_t user = launch.user->user;
+    const gid_t group = launch.user->group;
+    return syscall(SYS_setgroups, 0, nullptr) == 0 &&
+           syscall(SYS_setresgid, group, group, group) == 0 &&
+           syscall(SYS_setresuid, user, user, user) == 0 &&
+           prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+  }
+
+  [[noreturn]] void Fail(Failure::Step step) const {
+    const Failure failure = {step, errno};
+    const ssize_t written = write(failure_, &failure, sizeof failure);
+    _exit(written == sizeof failure ? 127 : 126);
+  }
+
+  const int go_;
+  const int failure_;
+};
+
+absl::Status StatusOf(const Failure& failure, const InstanceCommand& command) {
+  const std::string as =
+      command.user ? fmt::format(" as user {}", command.user->name) : std::string();
+  switch (failure.step) {
+    case Failure::Step::kUser:
+      return absl::ErrnoToStatus(failure.error,
+                                 fmt::format("cannot become user {}", command.user->name));
+    case Failure::Step::kToken:
+      return absl::ErrnoToStatus(
+          failure.error, fmt::format("cannot read its token_file {}{}", command.token_file, as));
+    case Failure::Step::kProgram:
+      break;
+  }
+  return absl::ErrnoToStatus(failure.error,
+                             fmt::format("cannot execute {}{}", command.words.front(), as));
+}
+
+struct Pipe {
+  UniqueFd reader;
+  UniqueFd writer;
+};
+
+absl::StatusOr<Pipe> OpenPipe() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe2");
+  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+}  // namespace
+
+absl::Status WriteInstanceRecord(const std::string& path, const InstanceRecord& record) {
+  const std::string new_path = path + ".new";
+  TORPOR_RETURN_IF_ERROR(
+      WriteFile(new_path, fmt::format("{} {} {}\n", record.process.pid, record.process.start_ticks,
+                                      record.fingerprint)));
+  if (rename(new_path.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, fmt::format("cannot replace {}", path));
+}
+
+std::optional<InstanceRecord> ReadInstanceRecord(const std::string& path) {
+  std::ifstream file(path);
+  InstanceRecord record;
+  file >> record.process.pid >> record.process.start_ticks >> record.fingerprint;
+  if (!file || record.process.pid <= 1) return std::nullopt;
+  return record;
+}
+
+absl::StatusOr<std::unique_ptr<InstanceProcess>> InstanceProcess::Start(
+    const InstanceCommand& command, const std::string& record_path) {
+  const Launch launch(command);
+  TORPOR_ASSIGN_OR_RETURN(Pipe go, OpenPipe());
+  TORPOR_ASSIGN_OR_RETURN(Pipe failing, OpenPipe());
+  const pid_t pid = fork();
+  if (pid < 0) return absl::ErrnoToStatus(errno, "cannot start a process");
+  if (pid == 0) {
+    close(go.writer.get());  // or its end would never be seen
+    NewProcess(go.reader.get(), failing.writer.get()).Become(launch);
+  }
+  failing.writer.Reset();
+  UniqueFd pidfd(pidfd_open(pid, 0));
+  const ProcessIdentity identity = IdentityOf(pid).value_or(ProcessIdentity{.pid = pid});
+  const auto give_up = [&](absl::Status why) {
+    go.writer.Reset();
+    kill(pid, SIGKILL);
+    while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    unlink(record_path.c_str());
+    return why;
+  };
+  if (const absl::Status written =
+          WriteInstanceRecord(record_path, {identity, command.Fingerprint()});
+      !written.ok()) {
+    return give_up(written);
+  }
+  constexpr char kGo = 1;
+  if (write(go.writer.get(), &kGo, 1) != 1) return give_up(absl::ErrnoToStatus(errno, "write"));
+  Failure failure;
+  // End of file: exec closed the pipe, so the program runs.
+  if (read(failing.reader.get(), &failure, sizeof failure) == sizeof failure) {
+    return give_up(StatusOf(failure, command));
+  }
+  return std::unique_ptr<InstanceProcess>(
+      new InstanceProcess(identity, std::move(pidfd), /*is_child=*/true));
+}
+
+std::unique_ptr<InstanceProcess> InstanceProcess::Adopt(const ProcessIdentity& process) {
+  UniqueFd pidfd = OpenProcess(process);
+  if (!pidfd) return nullptr;
+  return std::unique_ptr<InstanceProcess>(
+      new InstanceProcess(process, std::move(pidfd), /*is_child=*/false));
+}
+
+void InstanceProcess::Signal(int number) const {
+  // Once the process has ended its number may be another's.
+  if (pidfd_send_signal(pidfd_.get(), number, nullptr, 0) == 0) kill(-identity_.pid, number);
+}
+
+bool InstanceProcess::HasEnded(std::string& why) {
+  if (!is_child_) {
+    pollfd ended = {pidfd_.get(), POLLIN, 0};
+    if (poll(&ended, 1, 0) != 1) return false;
+    // The kernel gives numbers out in turn, so that this one is not in use again so soon.
+    kill(-identity_.pid, SIGKILL);
+    why = "of unknown status, as an earlier torpord had started it";
+    return true;
+  }
+  siginfo_t info{};
+  const auto id = static_cast<id_t>(identity_.pid);
+  if (waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return false;
+  kill(-identity_.pid, SIGKILL);  // while the number is kept by the process that was not waited for
+  int status = 0;
+  waitpid(identity_.pid, &status, 0);
+  why = WIFEXITED(status) ? fmt::format("exit status {}", WEXITSTATUS(status))
+                          : fmt::format("signal {}", WTERMSIG(status));
+  return true;
+}
+
+}  // namespace torpor::server
