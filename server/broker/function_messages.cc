@@ -13,6 +13,7 @@ v1::TorpordMessage::Functions ToMessage(const std::map<std::string, FunctionConf
       described.set_upstream(instance.upstream);
     }
     added.set_upstream_timeout_ns(function.upstream_timeout.count());
+    added.set_run_limit_ns(function.run_limit.count());
     added.set_deadline_ns(function.deadline.count());
     added.set_second_tries(function.second_tries);
   }
@@ -29,6 +30,7 @@ std::map<std::string, FunctionConfig> FromMessage(const v1::TorpordMessage::Func
           .name = instance.name(), .upstream = instance.upstream(), .token_file = ""};
     }
     function.upstream_timeout = std::chrono::nanoseconds(described.upstream_timeout_ns());
+    function.run_limit = std::chrono::nanoseconds(described.run_limit_ns());
     function.deadline = std::chrono::nanoseconds(described.deadline_ns());
     function.second_tries = described.second_tries();
   }

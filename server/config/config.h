@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -54,6 +55,8 @@ struct FunctionConfig {
   Duration keep_alive{};  // unused for so long, its memory leaves the GPUs; 0: only to make room
   // Maximum from a request's grant to the end of the upstream's answer.
   Duration upstream_timeout{std::chrono::seconds(60)};
+  // A request holds a GPU at most this long: see held_at_most(). 0: as upstream_timeout.
+  Duration run_limit{};
   std::string token_file;  // holds the secret that its sessions show
   // As in InstanceConfig, for instances without a command, and for all.
   std::vector<std::string> command;
@@ -69,6 +72,10 @@ struct FunctionConfig {
   std::string tenant = "default";  // who pays: a label in the metrics, and a TenantConfig's name
   Durability durability = Durability::kEviction;  // see survives()
 
+  // From a request's grant until the router gives up, and takes the GPU away.
+  Duration held_at_most() const {
+    return run_limit == Duration::zero() ? upstream_timeout : std::min(run_limit, upstream_timeout);
+  }
   // Whether its memory must survive the death of an executor.
   bool survives() const { return durability != Durability::kNone && !is_stateless; }
 

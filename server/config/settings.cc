@@ -214,6 +214,8 @@ const Settings<FunctionConfig>& FunctionSettings() {
                   "Unused for this time, its memory leaves the GPUs; off: only to make room"),
       MakeSetting("upstream_timeout", DurationKind(), &Target::upstream_timeout,
                   "Maximum time for its answer"),
+      MakeSetting("run_limit", DurationOrOffKind(), &Target::run_limit,
+                  "Maximum time for which a request holds a GPU; off: as upstream_timeout"),
       MakeSetting("token_file", PathKind{{"FILE"}}, &Target::token_file,
                   "File with the secret that its sessions show"),
       MakeSetting("command", WordsKind{}, &Target::command,

@@ -169,6 +169,7 @@ void Controller::JoinLease(const scheduler::Grant& action) {
   requests_.NoteLeased(action.request, instance.id);
   traces_.Join(action.request);
   instance.lease->requests.insert(action.request);
+  instance.lease->last_request = loop_.Now();
   requests_.RunTaken(instance);
 }
 

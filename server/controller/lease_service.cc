@@ -17,6 +17,8 @@ namespace {
 // How long a session may take to acknowledge a lease, and to give it back once revoked. Work on the
 // GPU ends first, while other functions wait.
 constexpr Duration kSessionPatience = std::chrono::seconds(30);
+// For a session to give its lease back once its requests have had their time.
+constexpr Duration kOverduePatience = std::chrono::milliseconds(500);
 
 v1::DaemonMessage EndLeaseMessage(const ClientSession& session, LeaseId lease) {
   v1::DaemonMessage message;
@@ -128,7 +130,7 @@ void LeaseService::Begin(const scheduler::Grant& action, bool is_explicit,
   lease.gpus = action.secondary_gpus;
   lease.gpus.insert(lease.gpus.begin(), action.gpu);
   lease.is_explicit = is_explicit;
-  lease.since = loop_.Now();
+  lease.since = lease.last_request = loop_.Now();
   lease.source = instance.placement.source;
   lease.requests = {action.request};
   for (const SessionPtr& session : participants) {
@@ -206,7 +208,7 @@ void LeaseService::Offer(const SessionPtr& session, InstanceLease& lease) {
                                        session->memory.files->checkpoint().saved_command(),
                                        replays});
   const LeaseId id = lease.id;
-  loop_.RunAt(loop_.Now() + kSessionPatience, [this, session, id] {
+  loop_.RunAt(loop_.Now() + PatienceWith(*session, lease), [this, session, id] {
     CloseUnless(session->id, id, ParticipantState::kAcked, "it did not take its lease in time");
   });
   if (lease.is_revoked) RevokeParticipant(session, lease);
@@ -229,17 +231,33 @@ void LeaseService::RevokeParticipant(const SessionPtr& session, InstanceLease& l
   // A participant in preparation is revoked right after the offer.
   if (state != ParticipantState::kOffered && state != ParticipantState::kAcked) return;
   session->link->Send(wire::LeaseRevoke{lease.id.value});
-  loop_.RunAt(loop_.Now() + kSessionPatience, [this, session, id = lease.id] {
+  loop_.RunAt(loop_.Now() + PatienceWith(*session, lease), [this, session, id = lease.id] {
     CloseUnless(session->id, id, ParticipantState::kReturning,
                 "it did not give its lease back in time");
   });
 }
 
+TimePoint LeaseService::LimitOf(const ClientSession& session, const InstanceLease& lease) const {
+  // A program outside of requests has no limit.
+  if (!lease.is_explicit) return TimePoint::max();
+  return lease.last_request + instances_.Of(session).config().held_at_most();
+}
+
+Duration LeaseService::PatienceWith(const ClientSession& session,
+                                    const InstanceLease& lease) const {
+  const TimePoint limit = LimitOf(session, lease);
+  if (limit == TimePoint::max()) return kSessionPatience;
+  return std::clamp(limit + kOverduePatience - loop_.Now(), kOverduePatience, kSessionPatience);
+}
+
+
 void LeaseService::CloseUnless(SessionId session, LeaseId lease, ParticipantState passed,
                                const char* reason) {
   const SessionPtr found = sessions_.Find(session);
   const InstanceLease* const current = found ? LeaseOf(*found, lease) : nullptr;
-  if (current && current->participants.at(session) < passed) handlers_.close(found, reason);
+  if (!current || current->participants.at(session) >= passed) return;
+  found->is_overdue = loop_.Now() >= LimitOf(*found, *current);
+  handlers_.close(found, reason);
 }
 
 void LeaseService::Acknowledge(const SessionPtr& session, const wire::LeaseAck& ack) {
@@ -277,8 +295,7 @@ void LeaseService::EndOnExecutor(const SessionPtr& session, LeaseId lease, GpuIn
                        LoseSession(session, {lease.value, kCudaErrorDevicesUnavailable, true,
                                              "its work on the GPU did not end"});
                      }
-                     const bool is_endless = absl::IsDeadlineExceeded(result.status);
-                     if (is_endless && handlers_.endless) handlers_.endless(*session);
+                     if (absl::IsDeadlineExceeded(result.status)) NoteEndless(*session);
                      executors_.Kill(
                          gpu, absl::StrCat("a lease did not end: ", result.status.ToString()));
                    }
@@ -290,6 +307,10 @@ void LeaseService::EndOnExecutor(const SessionPtr& session, LeaseId lease, GpuIn
                    }
                    finish();
                  });
+}
+
+void LeaseService::NoteEndless(const ClientSession& session) {
+  if (handlers_.endless) handlers_.endless(session);
 }
 
 InstanceLease* LeaseService::LeaseOf(const ClientSession& session, LeaseId lease) const {

@@ -79,6 +79,8 @@ class LeaseService {
   // Whether the session can do again what the host's image lacks: no other session reaches the
   // memory, and the image is as of one of the session's commands.
   bool MayReplay(const ClientSession& session) const;
+  // The session's work on a GPU did not end, which costs the executor.
+  void NoteEndless(const ClientSession& session);
   // The session cannot do its lost work again: fails the session, and ends its part in a lease.
   void OnReplayFailed(const SessionPtr& session, const std::string& why);
 
@@ -101,6 +103,10 @@ class LeaseService {
                const StepQueue::Finish& finish);
   void Offer(const SessionPtr& session, InstanceLease& lease);
   void RevokeParticipant(const SessionPtr& session, InstanceLease& lease);
+  // When the lease's requests have had all the time that their function may have.
+  TimePoint LimitOf(const ClientSession& session, const InstanceLease& lease) const;
+  // How long the session has to take the lease, or to give it back, from now on.
+  Duration PatienceWith(const ClientSession& session, const InstanceLease& lease) const;
   // Closes the session if its state in the lease is before `passed`.
   void CloseUnless(SessionId session, LeaseId lease, ParticipantState passed, const char* reason);
   void EndOnExecutor(const SessionPtr& session, LeaseId lease, GpuIndex gpu,

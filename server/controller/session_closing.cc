@@ -12,6 +12,17 @@
 #include "server/controller/session_opening.h"
 
 namespace torpor::server {
+namespace {
+
+// For the work of a session that has held its GPU for too long.
+constexpr std::uint64_t kOverduePatienceMs = 250;
+
+// 0: the executor's own patience.
+std::uint64_t PatienceMs(const ClientSession& session) {
+  return session.is_overdue ? kOverduePatienceMs : 0;
+}
+
+}  // namespace
 
 void TellEnd(const ClientSession& session, const std::string& reason) {
   if (session.state != ClientSession::State::kOpen || session.is_lost) return;
@@ -63,6 +74,7 @@ void SessionClosing::Quiesce(const SessionPtr& session, const TaskLoop::Task& th
     message.mutable_end_lease()->set_lease_id(lease->id.value);
     message.mutable_end_lease()->set_session_id(member->id.value);
     message.mutable_end_lease()->set_is_last(true);
+    message.mutable_end_lease()->set_patience_ms(PatienceMs(*session));
     join.Add();
     // The lease may have ended already, or not have begun.
     executors_.Run(gpu, std::move(message), [this, gpu, join](const OperationResult& result) {
@@ -92,12 +104,14 @@ void SessionClosing::CloseOnExecutors(const SessionPtr& session, const TaskLoop:
   Join join([then](const absl::Status&) { then(); });
   v1::DaemonMessage message;
   message.mutable_close_session()->set_session_id(session->id.value);
+  message.mutable_close_session()->set_patience_ms(PatienceMs(*session));
   for (const auto& [gpu, executor] : executors_) {
     if (!executor.is_attached()) continue;
     join.Add();
     executors_.Run(gpu, message, [this, session, gpu = gpu, join](const OperationResult& result) {
       const absl::Status status = result.status_unless_lost();
       if (status.ok() || absl::IsNotFound(status)) return join.Done();
+      if (session->is_overdue && absl::IsDeadlineExceeded(status)) leases_.NoteEndless(*session);
       // Work still running uses memory and addresses that other sessions would get.
       executors_.KillAndAwait(
           gpu, absl::StrCat(Describe(*session), " does not close: ", status.ToString()),

@@ -89,6 +89,14 @@ absl::Status OpenSession(const OperationEnvironment& environment,
       std::make_unique<Session>(environment.session, std::move(identity), std::move(memory)));
 }
 
+// How long the operation waits for the session's work to end.
+Duration PatienceOf(const OperationEnvironment& environment, const DaemonMessage& operation) {
+  // 0 in all other operations.
+  const std::uint64_t asked =
+      operation.close_session().patience_ms() + operation.end_lease().patience_ms();
+  return asked == 0 ? environment.lease_end_patience : std::chrono::milliseconds(asked);
+}
+
 absl::Status CloseSession(const OperationEnvironment& environment, SessionId id,
                           TimePoint deadline) {
   TORPOR_ASSIGN_OR_RETURN(Session * session, environment.registry.Find(id));
@@ -237,7 +245,7 @@ OperationOutcome RunOperation(const OperationEnvironment& environment,
                               const AnswerEarly& answer_early) {
   const SteadyClock clock;
   const TimePoint start = clock.Now();
-  const TimePoint deadline = start + environment.lease_end_patience;
+  const TimePoint deadline = start + PatienceOf(environment, operation);
   OperationOutcome result;
   result.operation_id = operation.operation_id();
   result.session = SessionOf(operation);

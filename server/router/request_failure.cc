@@ -72,6 +72,11 @@ Refusal RequestFailure::ToRefusal(const FunctionConfig& function,
                       name, detail_),
           kRetrySoonSeconds};
     case Cause::kUpstreamTimeout:
+      if (function.held_at_most() < function.upstream_timeout) {
+        return {504, "run_limit",
+                fmt::format("function {} held its GPU for {} ms without an answer (run_limit)",
+                            name, FormatMilliseconds(function.run_limit))};
+      }
       return {504, "upstream_timeout",
               fmt::format("function {} did not answer within {} ms (upstream_timeout)", name,
                           FormatMilliseconds(function.upstream_timeout))};

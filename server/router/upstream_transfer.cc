@@ -53,7 +53,7 @@ asio::awaitable<bool> UpstreamTransfer::Open() {
   connection_ = is_first_try ? pool_->TakeIdle() : nullptr;
   const bool is_connected = connection_ != nullptr;
   if (!is_connected) connection_ = pool_->MakeNew();
-  connection_->stream.expires_at(parts_.lease.granted_at() + parts_.function.upstream_timeout);
+  connection_->stream.expires_at(parts_.lease.granted_at() + parts_.function.held_at_most());
   if (is_connected) co_return true;
   // Known, as a rule, from before the grant.
   ErrorCode error = co_await pool_->Resolve();

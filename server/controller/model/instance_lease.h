@@ -26,6 +26,7 @@ struct InstanceLease {
   bool is_explicit = false;    // for requests of the router, not for a program outside of requests
   bool is_revoked = false;
   TimePoint since;
+  TimePoint last_request;  // when the latest of its requests was let in
   SwapSource source = SwapSource::kResident;
   std::map<SessionId, ParticipantState> participants;
   std::set<RequestId> requests;
