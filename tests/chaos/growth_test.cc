@@ -26,6 +26,7 @@ TEST(Growth, TheWarmUpDoesNotCount) {
 
 TEST(Growth, MoreFromKillToKillIsSeen) {
   std::vector<double> values;
+  values.reserve(60);
   for (int i = 0; i < 60; ++i) values.push_back(100 + 2 * i);
   EXPECT_FALSE(RecordOf(values).Judge().at("descriptors").is_flat());
 }

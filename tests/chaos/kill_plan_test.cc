@@ -19,6 +19,7 @@ const std::vector<Victim> kAll = {Victim::kExecutor, Victim::kFunction, Victim::
 std::vector<Kill> KillsOf(unsigned seed, const std::vector<Victim>& victims, int count) {
   KillPlan plan(seed, victims);
   std::vector<Kill> kills;
+  kills.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) kills.push_back(plan.Next());
   return kills;
 }

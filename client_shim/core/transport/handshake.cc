@@ -92,12 +92,17 @@ Result<Handshake, cudaError_t> ShakeHands(const Settings& settings,
   const Nghttp2* const http2 = Nghttp2::Load(why);
   if (!http2) return Failure<cudaError_t>{cudaErrorSharedObjectInitFailed, why};
   ConnectPauses pauses;
+  // Once a daemon was there, a missing socket is the successor's that is not bound yet.
+  bool was_there = false;
   for (;;) {
     bool is_between = false;
     Result<Handshake, cudaError_t> handshake =
         TryHandshake(*http2, settings, hello, deadline, is_between);
+    if (handshake) return handshake;
+    was_there = was_there || is_between;
+    const bool may_come = was_there && handshake.failure().code == cudaErrorNoDevice;
     const Deadline next = std::chrono::steady_clock::now() + pauses.Next();
-    if (handshake || !is_between || next >= deadline) return handshake;
+    if (!may_come || next >= deadline) return handshake;
     std::this_thread::sleep_until(next);
   }
 }

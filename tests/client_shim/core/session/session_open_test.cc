@@ -50,6 +50,7 @@ TEST_F(SessionTest, ADaemonThatDiesBeforeItsAnswerMayHaveASuccessor) {
   auto started = std::async(std::launch::async, [this] { return Start(); });
   UniqueFd connection(accept4(dying.get(), nullptr, nullptr, SOCK_CLOEXEC));
   dying.Reset();
+  ASSERT_EQ(unlink(settings_.socket.c_str()), 0);
   connection.Reset();
   const std::string successor = settings_.socket + ".next";
   ASSERT_EQ(symlink(daemon_.socket().c_str(), successor.c_str()), 0);
