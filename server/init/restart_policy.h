@@ -19,8 +19,8 @@ class RestartPolicy {
   bool is_stopping() const { return is_stopping_; }
 
   // The pause before the next start; nullopt if there is none. `exit_status`: as a shell tells it.
-  // `run`: how long the program ran, zero if it could not be started. A run in which it did not come
-  // to serve is a failure, however long it was.
+  // `run`: how long the program ran, zero if it could not be started. A run in which it did not
+  // come to serve is a failure, however long it was.
   std::optional<Duration> OnEnd(int exit_status, Duration run);
 
  private:
