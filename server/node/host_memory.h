@@ -10,8 +10,8 @@
 namespace torpor::server {
 
 // Returns the memory that this process may take: the machine's, or the least limit of the process's
-// cgroups (version 2 or 1) and of their parents. nullopt if the system does not tell. `root`: folder
-// of /proc and /sys, empty but in tests.
+// cgroups (version 2 or 1) and of their parents. nullopt if the system does not tell. `root`:
+// folder of /proc and /sys, empty but in tests.
 std::optional<Bytes> AvailableHostMemory(const std::string& root = "");
 
 // The parts of that, of the system's text.

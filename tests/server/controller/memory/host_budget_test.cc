@@ -38,8 +38,10 @@ TEST_F(HostBudgetTest, AllocationsCountByChunksUntilTheyAreFreed) {
   const auto block = segments_.AllocateDevice(sessions_[0], kBudgetChunk + 1);
   ASSERT_TRUE(block.ok());
   EXPECT_EQ(use().used, kSessionBytes + 2 * kBudgetChunk);
-  ASSERT_TRUE(segments_.AllocateDevice(sessions_[0], 512).ok()) << "in the second chunk";
-  EXPECT_EQ(use().used, kSessionBytes + 2 * kBudgetChunk);
+  ASSERT_TRUE(segments_.AllocateDevice(sessions_[0], 512).ok());
+  EXPECT_EQ(use().used, kSessionBytes + 3 * kBudgetChunk);
+  ASSERT_TRUE(segments_.AllocateDevice(sessions_[0], 512).ok()) << "in the same chunk";
+  EXPECT_EQ(use().used, kSessionBytes + 3 * kBudgetChunk);
   Free(sessions_[0], block->offset);
   EXPECT_EQ(use().used, kSessionBytes + kBudgetChunk);
   segments_.Release(sessions_[0]);
