@@ -9,6 +9,8 @@
 #   make fuzz       every fuzz target for FUZZ_SECONDS (default 600)
 #   make soak       64 functions over memory for ten, SOAK_SECONDS (default 600) long, then 24 under
 #                   80% load for half as long
+#   make chaos      24 functions on 4 GPUs, CHAOS_SECONDS (default 600) long, while processes are killed
+#                   (CHAOS_SEED, CHAOS_KILLS, CHAOS_VICTIMS, CHAOS_JSON: docs/chaos.md)
 #   make truth      the same requests on torpord and in torpor-sim: docs/truth.md
 #   make bench      benchmarks, all or BENCHMARKS="NAME..."; results and plots in bench/results/
 #   make bundle     a relocatable folder for a machine with a GPU: bundle/torpor.tar.xz
@@ -21,6 +23,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := build
 FUZZ_SECONDS ?= 600
 SOAK_SECONDS ?= 600
+CHAOS_SECONDS ?= 600
 BENCHMARKS ?=
 TRUTH_FLAGS ?=
 # 1: `make test` installs PyTorch for its tests where it is not there, in place of skipping them.
@@ -39,7 +42,7 @@ TSAN_TESTS = base_test client_core_test session_test
 # Seconds of clang-tidy in `make test`: files beyond are left to tools/dev/check_tidy.sh.
 TIDY_SECONDS ?= 300
 
-.PHONY: setup toolkit build build-all sanitized demo test test-pytorch fuzz fuzz-build soak truth bench bundle asan tsan format clean help
+.PHONY: setup toolkit build build-all sanitized demo test test-pytorch fuzz fuzz-build soak chaos truth bench bundle asan tsan format clean help
 
 help:
 	@sed -n '3,/^$$/s/^# \{0,1\}//p' Makefile
@@ -81,6 +84,9 @@ fuzz: fuzz-build
 
 soak: build-all
 	@SOAK_SECONDS=$(SOAK_SECONDS) build/tests/soak_test
+
+chaos: build-all
+	@CHAOS_SECONDS=$(CHAOS_SECONDS) CHAOS_JUDGE_TIMES=1 TORPOR_EMULATOR_STRICT=true build/tests/chaos_test
 
 truth: build-all
 	@tools/dev/truth.sh build $(TRUTH_FLAGS)

@@ -32,7 +32,8 @@ class Init {
     Duration watchdog{};
     // How long processes that the program leaves behind get to end, after SIGTERM.
     Duration grace{std::chrono::seconds(10)};
-    server::RestartPauses::Options pauses;
+    // A run counts only if the program came to serve in it.
+    server::RestartPauses::Options pauses{.healthy_after = std::chrono::milliseconds(500)};
   };
 
   // Raises this process's limit of descriptors, and keeps fewer than store_max if that is too low.

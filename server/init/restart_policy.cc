@@ -1,6 +1,7 @@
 #include "server/init/restart_policy.h"
 
 #include <csignal>
+#include <utility>
 
 namespace torpor::init {
 namespace {
@@ -22,7 +23,7 @@ std::optional<Duration> RestartPolicy::OnEnd(int exit_status, Duration run) {
   if (is_stopping_) return std::nullopt;
   if (!has_served_ && !is_restart_wanted_ && IsOfNoServer(exit_status)) return std::nullopt;
   is_restart_wanted_ = false;
-  return pauses_.Next(run);
+  return pauses_.Next(std::exchange(serves_, false) ? run : Duration::zero());
 }
 
 }  // namespace torpor::init

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <regex>
 #include <utility>
@@ -63,7 +64,8 @@ EmulatedNode::Port EmulatedNode::FreePort() {
 
 EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::string>& functions,
                            const std::string& settings, int gpus,
-                           const std::string& function_setting) {
+                           const std::string& function_setting)
+    : programs_(TORPOR_BIN_DIR) {
   std::string pool;
   folder_.Write("topology.yaml", WithRoomForTheDriver(topology, pool));
   std::string yaml =
@@ -118,14 +120,28 @@ EmulatedNode::~EmulatedNode() {
   if (router > 0) kill(router, SIGKILL);
 }
 
-void EmulatedNode::Start() {
-  StartDaemon({std::string(TORPOR_BIN_DIR) + "/torpord", "--config-file", config_path_});
-}
+void EmulatedNode::Start() { StartDaemon({programs_ + "/torpord", "--config-file", config_path_}); }
 
 void EmulatedNode::StartUnderInit() {
   is_under_init_ = true;
-  const std::string bin = TORPOR_BIN_DIR;
-  StartDaemon({bin + "/torpor-init", "--", bin + "/torpord", "--config-file", config_path_});
+  StartDaemon(
+      {programs_ + "/torpor-init", "--", programs_ + "/torpord", "--config-file", config_path_});
+}
+
+void EmulatedNode::InstallPrograms() {
+  namespace fs = std::filesystem;
+  programs_ = folder_.path() + "/bin";
+  fs::create_directory(programs_);
+  for (const std::string name : {"torpord", "torpor-executor", "torpor-init", "torpor-router"}) {
+    // As package managers do: what runs keeps the file that it was started from.
+    const std::string installed = programs_ + "/" + name;
+    fs::copy_file(std::string(TORPOR_BIN_DIR) + "/" + name, installed + ".new");
+    fs::rename(installed + ".new", installed);
+  }
+  const std::string libraries = folder_.path() + "/lib";
+  if (!fs::exists(libraries)) {
+    fs::create_directory_symlink(std::string(TORPOR_BIN_DIR) + "/../lib", libraries);
+  }
 }
 
 pid_t EmulatedNode::TorpordProcess() const {

@@ -45,6 +45,9 @@ class EmulatedNode {
   void Start();
   // Starts torpord by torpor-init, which starts it again when it dies, and is daemon() then.
   void StartUnderInit();
+  // Puts the daemon's programs into the node's folder, as another build of those that are there.
+  // Before the start the node is to be started from there.
+  void InstallPrograms();
   // The process of torpord itself, of the last one if it is dead.
   pid_t TorpordProcess() const;
   // Kills torpord, or sends it another signal, and waits until the next one serves. Under
@@ -114,6 +117,7 @@ class EmulatedNode {
   std::string http_address_;
   std::unique_ptr<ChildProcess> daemon_;
   bool is_under_init_ = false;
+  std::string programs_;  // folder of the daemon's programs
   std::map<std::string, std::unique_ptr<ChildProcess>> instances_;
 };
 

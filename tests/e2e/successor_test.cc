@@ -80,7 +80,8 @@ class Successors : public testing::Test {
  protected:
   explicit Successors(const std::string& settings = "")
       : node_(kTwoGpus, {"chain", "second", "idle"}, settings) {}
-  void SetUp() override {
+  void SetUp() override { Begin(); }
+  void Begin() {
     node_.StartUnderInit();
     for (const char* name : {"chain", "second"}) {
       if (!HasFatalFailure()) StartChain(name);
@@ -199,6 +200,33 @@ TEST_F(Successors, AHandoverLosesNothing) {
   Add(4);
   ExpectAllLive();
   EXPECT_EQ(Executors(), executors);
+}
+
+class Upgrades : public Successors {
+ protected:
+  void SetUp() override {
+    node_.InstallPrograms();
+    Begin();
+  }
+};
+
+TEST_F(Upgrades, NothingIsLostWithAnotherBuildUnderLoad) {
+  Add(3);
+  const std::vector<pid_t> executors = Executors();
+  {
+    const Load load(chain_);
+    const Load more(second_);
+    const auto have_answered = [&] { return (load.answered() > 3 && more.answered() > 3); };
+    EXPECT_EQ(Await("requests are answered", have_answered), absl::OkStatus());
+    node_.InstallPrograms();
+    node_.RestartTorpord(SIGUSR1);
+    AwaitResumed(3);
+  }
+  EXPECT_NE(Executors().front(), executors.front()) << "it is of another build";
+  chain_.Ask(3, 20);
+  second_.Ask(3, 20);
+  Add(4);
+  ExpectAllLive();
 }
 
 class ImpatientSuccessors : public Successors {

@@ -17,6 +17,7 @@
 #include "tests/e2e/example_load.h"
 #include "tests/e2e/metrics_page.h"
 #include "tests/e2e/preset_topology.h"
+#include "tests/e2e/run_environment.h"
 #include "tests/e2e/run_times.h"
 #include "tests/soak/accounts.h"
 #include "tests/soak/soak_run.h"
@@ -50,7 +51,8 @@ std::string Topology() {
 class LoadSoak : public testing::Test {
  protected:
   void SetUp() override {
-    Say(fmt::format("SOAK_SEED={} SOAK_SECONDS={}: {} functions on {} GPUs under {:.0f}% load\n",
+    e2e::Say(
+        fmt::format("SOAK_SEED={} SOAK_SECONDS={}: {} functions on {} GPUs under {:.0f}% load\n",
                     run_.seed, run_.length.count(), kFunctions, kGpus, kLoad * 100));
     ASSERT_NO_FATAL_FAILURE(watched_.Start());
     const absl::Status started = fleet_.Start();
@@ -84,7 +86,7 @@ class LoadSoak : public testing::Test {
   void SetRate(double gpu_seconds) {
     const double rate = kLoad * kGpus / gpu_seconds;
     load_.rates_per_s.assign(kFunctions, rate / kFunctions);
-    Say(fmt::format("{:.1f} ms of a GPU each: {:.1f} requests/s\n", gpu_seconds * 1e3, rate));
+    e2e::Say(fmt::format("{:.1f} ms of a GPU each: {:.1f} requests/s\n", gpu_seconds * 1e3, rate));
   }
 
   // A load of that length; afterwards nothing is under way.
@@ -142,7 +144,7 @@ class LoadSoak : public testing::Test {
 
   static void Print(const std::string& name, const nlohmann::json& report, double load) {
     const auto& latency = report.at("latency_ms");
-    Say(
+    e2e::Say(
         fmt::format("{}: {} requests, {} resident, {} from the host, {} from peers; {:.1f}% in "
                     "time, p50 {:.0f} ms, p98 {:.0f} ms; GPUs busy {:.0f}%\n",
                     name, report.at("requests").get<int>(), report.at("resident").get<int>(),
@@ -153,7 +155,7 @@ class LoadSoak : public testing::Test {
 
   void PrintModelAccount() const {
     auto account = emulator::ModelAccount::Open(node_.folder().path() + "/emulator-node");
-    if (account.ok()) Say(account->Read().ToText() + "\n");
+    if (account.ok()) e2e::Say(account->Read().ToText() + "\n");
   }
 
   // The daemon has ended, and with it the log.
@@ -161,7 +163,7 @@ class LoadSoak : public testing::Test {
     const std::string log = node_.folder().path() + "/events.log";
     const auto replay = e2e::RunToItsEnd("torpor-sim", {"replay", log}, node_.folder().path());
     EXPECT_EQ(replay->Wait(Duration::zero()), 0) << replay->Stdout() << replay->Stderr();
-    Say("replayed: " + replay->Stdout());
+    e2e::Say("replayed: " + replay->Stdout());
   }
 
   const SoakRun run_ = SoakRun::FromEnvironment();

@@ -17,7 +17,4 @@ struct SoakRun {
   }
 };
 
-// To stdout at once, also where that is no terminal.
-void Say(const std::string& text);
-
 }  // namespace torpor::soak

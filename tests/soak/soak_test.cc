@@ -13,6 +13,7 @@
 #include "absl/synchronization/notification.h"
 #include "tests/e2e/await_status.h"
 #include "tests/e2e/emulated_node.h"
+#include "tests/e2e/run_environment.h"
 #include "tests/e2e/sequence_model.h"
 #include "tests/soak/accounts.h"
 #include "tests/soak/disturbances.h"
@@ -75,8 +76,8 @@ std::vector<std::string> And(std::vector<std::string> names, const std::string& 
 class Soak : public testing::Test {
  protected:
   void SetUp() override {
-    Say(fmt::format("SOAK_SEED={} SOAK_SECONDS={}: {} functions on {} GPUs\n", run_.seed,
-                    run_.length.count(), kFunctions, kGpus));
+    e2e::Say(fmt::format("SOAK_SEED={} SOAK_SECONDS={}: {} functions on {} GPUs\n", run_.seed,
+                         run_.length.count(), kFunctions, kGpus));
     ASSERT_NO_FATAL_FAILURE(watched_.Start());
     fleet_.Start();
   }
@@ -130,7 +131,7 @@ class Soak : public testing::Test {
 
   void PrintProgress() const {
     const v1::NodeStatus status = watched_.Status();
-    Say(
+    e2e::Say(
         fmt::format("{:4.0f} s: {} requests, {} swaps in, {} out, {} hints followed and {} "
                     "refused, {} executors "
                     "killed, {} functions restarted, slowest answer {:.1f} s, {} errors\n",

@@ -11,8 +11,8 @@
 #include "base/units.h"
 #include "tests/e2e/await_status.h"
 #include "tests/e2e/child_process.h"
+#include "tests/e2e/run_environment.h"
 #include "tests/soak/accounts.h"
-#include "tests/soak/soak_run.h"
 #include "tools/torporctl/node_report.h"
 
 namespace torpor::soak {
@@ -34,7 +34,8 @@ constexpr const char* kSparedExecutor = "executor 0";
 bool IsExecutor(const std::string& process) { return process != kDaemon && process != kRouter; }
 
 // What a process may have: an executor is killed before long, but not the one of GPU 0.
-const ProcessFigures& ReferenceOf(const std::string& process, const WatchedNode::Figures& warm) {
+const e2e::ProcessFigures& ReferenceOf(const std::string& process,
+                                       const WatchedNode::Figures& warm) {
   return warm.at(IsExecutor(process) ? kSparedExecutor : process);
 }
 
@@ -54,7 +55,7 @@ Bytes PoolsOf(const v1::NodeStatus& status) {
 }
 
 // With its functions gone it has what it had before they came, and what it keeps.
-bool IsBare(const ProcessFigures& left, const ProcessFigures& bare, const Kept& kept) {
+bool IsBare(const e2e::ProcessFigures& left, const e2e::ProcessFigures& bare, const Kept& kept) {
   return left.shared <= bare.shared + kMaxSharedLeft + kept.arena + kept.peers &&
          left.descriptor_count() <=
              bare.descriptor_count() + kMaxDescriptorGrowth + kept.descriptors();
@@ -87,19 +88,19 @@ void WatchedNode::WaitForStatus(const std::string& what,
 }
 
 WatchedNode::Figures WatchedNode::Measure() const {
-  Figures figures = {{kDaemon, FiguresOf(node_.daemon().pid())},
-                     {kRouter, FiguresOf(node_.RouterProcess())}};
+  Figures figures = {{kDaemon, e2e::FiguresOf(node_.daemon().pid())},
+                     {kRouter, e2e::FiguresOf(node_.RouterProcess())}};
   const v1::NodeStatus status = Status();
   for (const v1::GpuStatus& gpu : status.gpus()) {
     figures[fmt::format("executor {}", gpu.gpu())] =
-        FiguresOf(static_cast<pid_t>(gpu.executor_pid()));
+        e2e::FiguresOf(static_cast<pid_t>(gpu.executor_pid()));
   }
   return figures;
 }
 
 void WatchedNode::Print(const char* when, const Figures& figures) {
   for (const auto& [process, values] : figures) {
-    Say(
+    e2e::Say(
         fmt::format("{:18} {:11} {:4} MiB of its own, {:4} MiB shared, {:4} descriptors, "
                     "{:3} threads\n",
                     when, process, values.anonymous / kMiB, values.shared / kMiB,
@@ -110,7 +111,7 @@ void WatchedNode::Print(const char* when, const Figures& figures) {
 void WatchedNode::CheckGrowth(const Figures& warm, const Figures& after, int functions) const {
   const Bytes pools = PoolsOf(Status());
   for (const auto& [process, figures] : after) {
-    const ProcessFigures& before = ReferenceOf(process, warm);
+    const e2e::ProcessFigures& before = ReferenceOf(process, warm);
     const Kept kept{.peers = IsExecutor(process) ? pools : 0};
     EXPECT_LE(figures.anonymous, before.anonymous + kMaxAnonymousGrowth) << process;
     // Connections to functions that were asked a moment ago are kept.
@@ -140,7 +141,7 @@ void WatchedNode::CheckThatFunctionsLeaveNothing(bool is_translating) const {
   });
   Print("without functions", left);
   for (const auto& [process, figures] : left) {
-    if (!is_bare(*left.find(process))) Say(process + ": " + figures.DescriptorText() + "\n");
+    if (!is_bare(*left.find(process))) e2e::Say(process + ": " + figures.DescriptorText() + "\n");
   }
 }
 

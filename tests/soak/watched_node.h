@@ -9,7 +9,7 @@
 
 #include "proto/torpor/v1/admin.pb.h"
 #include "tests/e2e/emulated_node.h"
-#include "tests/soak/process_figures.h"
+#include "tests/e2e/process_figures.h"
 
 namespace torpor::soak {
 
@@ -17,7 +17,7 @@ namespace torpor::soak {
 // the test. Of one thread.
 class WatchedNode {
  public:
-  using Figures = std::map<std::string, ProcessFigures>;  // by what the process is
+  using Figures = std::map<std::string, e2e::ProcessFigures>;  // by what the process is
 
   // The node has not started, and outlives this.
   explicit WatchedNode(e2e::EmulatedNode& node);

@@ -468,9 +468,9 @@ bool CommandChannel::DefersFrees() const {
          (record.log().has_commands() || batch_.numbered() > 0);
 }
 
-void CommandChannel::NoteArenaUse() {
+void CommandChannel::NotePinned(std::uint64_t address, std::uint64_t bytes) {
   const Lock lock(mutex_);
-  replay_.record().NoteArenaUse();
+  replay_.record().NotePinned(address, bytes);
 }
 
 void CommandChannel::NoteLastingObstacle(const std::string& why) {

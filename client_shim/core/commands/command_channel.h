@@ -63,8 +63,8 @@ class CommandChannel {
   void BeginSavingMemory();
   // All of the session's memory is about to go: no replay needs what came before.
   void ForgetMemory();
-  // The program has pinned memory from now on.
-  void NoteArenaUse();
+  // The program has pinned memory there from now on.
+  void NotePinned(std::uint64_t address, std::uint64_t bytes);
   // The session cannot be replayed from now on.
   void NoteLastingObstacle(const std::string& why);
 

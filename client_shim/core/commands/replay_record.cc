@@ -110,7 +110,7 @@ void ReplayRecord::Inspect(const Command& command, std::uint64_t number) {
         NoteObstacle(number, "a graph used pinned or managed memory");
       return;
     default:
-      if (uses_arena_) LookForArena(command, number);
+      if (!pinned_.IsEmpty()) LookForPinned(command, number);
   }
 }
 
@@ -169,7 +169,7 @@ void ReplayRecord::InspectGraph(const Command& command, std::uint64_t number) {
   bool names_host = false;
   for (const wire::GraphCommand& one : commands) {
     names_host = names_host || NamesHostMemory(one.call_id);
-    if (uses_arena_) LookForArena({one.call_id, one.fields}, number);
+    if (!pinned_.IsEmpty()) LookForPinned({one.call_id, one.fields}, number);
   }
   // Memory named by a graph counts at the launch.
   names_host = names_host || !obstacle_.empty();
@@ -179,11 +179,11 @@ void ReplayRecord::InspectGraph(const Command& command, std::uint64_t number) {
 }
 
 // Any word of a command may be an address: of a parameter, of an operand.
-void ReplayRecord::LookForArena(const Command& command, std::uint64_t number) {
+void ReplayRecord::LookForPinned(const Command& command, std::uint64_t number) {
   std::uint64_t word = 0;
   for (std::size_t at = 0; at + sizeof word <= command.fields.size(); at += sizeof word) {
     std::memcpy(&word, command.fields.data() + at, sizeof word);
-    if (arena_.Contains(word))
+    if (pinned_.Contain(word))
       return NoteObstacle(number, "work of the GPU was given pinned or managed memory");
   }
 }

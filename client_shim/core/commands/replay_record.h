@@ -16,6 +16,7 @@
 #include "client_shim/core/commands/replay_log.h"
 #include "client_shim/core/memory/completion_slots.h"
 #include "client_shim/core/memory/kept_uploads.h"
+#include "client_shim/core/memory/pinned_extents.h"
 #include "proto/cuda_api/cudart_commands.h"
 
 namespace torpor::shim {
@@ -24,8 +25,6 @@ namespace torpor::shim {
 struct HostArena {
   std::uint64_t base = 0;
   std::uint64_t bytes = 0;
-
-  bool Contains(std::uint64_t address) const { return address - base < bytes; }
 };
 
 // Records what a session does, so that another executor can do the same again from the checkpoint
@@ -46,7 +45,7 @@ class ReplayRecord {
   // A command is about to be batched with this number.
   void OnCommand(const Command& command, std::uint64_t number) {
     // Most commands are launches, of which a replay needs no more than the command.
-    const bool is_plain = command.call_id == wire::LaunchKernel::kCallId && !uses_arena_;
+    const bool is_plain = command.call_id == wire::LaunchKernel::kCallId && pinned_.IsEmpty();
     if (is_on() && !is_plain) Inspect(command, number);
   }
   // If the command copies to pinned memory, returns a mark that must come right behind, with the
@@ -68,8 +67,8 @@ class ReplayRecord {
   void OnChange(JournalChange change, std::uint64_t number, bool is_command) {
     if (is_on()) log_.NoteChange(std::move(change), number, is_command);
   }
-  // The program has pinned memory, which kernels may reach, from now on.
-  void NoteArenaUse() { uses_arena_ = true; }
+  // The program has pinned memory there, which kernels may reach, from now on.
+  void NotePinned(std::uint64_t address, std::uint64_t bytes) { pinned_.Add(address, bytes); }
   // Nothing from this command on up to the next checkpoint can be replayed; `why` completes the
   // sentence "... cannot be replayed: ".
   void NoteObstacle(std::uint64_t number, const std::string& why);
@@ -134,7 +133,7 @@ class ReplayRecord {
   void InspectUpload(const Command& command, std::uint64_t number);
   void InspectRows(const Command& command, std::uint64_t number);
   void InspectGraph(const Command& command, std::uint64_t number);
-  void LookForArena(const Command& command, std::uint64_t number);
+  void LookForPinned(const Command& command, std::uint64_t number);
   void Snapshot(std::uint64_t number, std::uint64_t address, std::uint64_t bytes);
   static bool CopiesToArena(const Command& command);
   ArenaCopy ArenaCopyOf(const Command& command, std::uint64_t& stream) const;
@@ -155,7 +154,7 @@ class ReplayRecord {
   CompletionSlots& slots_;
   KeptUploads& uploads_;
   ReplayLog log_;
-  bool uses_arena_ = false;
+  PinnedExtents pinned_;
   std::map<std::uint64_t, std::uint32_t> stream_slots_;  // of streams with copies to pinned memory
   std::deque<ArenaCopy> arena_copies_;
   std::deque<std::pair<std::uint64_t, std::uint32_t>> retired_slots_;  // free after this number

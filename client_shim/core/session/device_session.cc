@@ -228,10 +228,10 @@ void DeviceSession::Defer(const Allocation& allocation) {
 
 cudaError_t DeviceSession::HostAlloc(std::uint64_t bytes, std::uint64_t& address) {
   TORPOR_TRY(health_.Check());
-  channel_->NoteArenaUse();
-  const cudaError_t error = process_.primary_memory().HostAlloc(bytes, address);
-  if (error == cudaSuccess) process_.memory().Insert({address, bytes, false, device_});
-  return error;
+  TORPOR_TRY(process_.primary_memory().HostAlloc(bytes, address));
+  channel_->NotePinned(address, bytes);
+  process_.memory().Insert({address, bytes, false, device_});
+  return cudaSuccess;
 }
 
 cudaError_t DeviceSession::HostFree(std::uint64_t address) {

@@ -198,7 +198,9 @@ void GrpcStream::Transfer() {
   Write();
   const ssize_t got = Receive(fd(), buffer, sizeof buffer, MSG_DONTWAIT);
   if (got > 0) Feed({buffer, static_cast<std::size_t>(got)});
-  if (got == 0 || got == -2) FeedEnd("it closed the connection");
+  if (got != 0 && got != -2) return;
+  was_cut_ = !closed_;
+  FeedEnd("it closed the connection");
 }
 
 short GrpcStream::EventsToWatch() const {

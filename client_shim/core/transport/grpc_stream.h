@@ -50,6 +50,8 @@ class GrpcStream {
   // ended the stream on purpose (gRPC's status ABORTED), and would do so again.
   bool closed() const { return closed_; }
   const std::string& why_closed() const { return why_closed_; }
+  // Whether the connection has ended without a word of the peer, as a process that dies leaves it.
+  bool was_cut() const { return was_cut_; }
   bool was_aborted() const { return closed_ && grpc_status_ == kAborted; }
   int fd() const { return socket_.get(); }
 
@@ -83,6 +85,7 @@ class GrpcStream {
   std::string grpc_status_;
   std::string grpc_message_;
   bool closed_ = false;
+  bool was_cut_ = false;
   std::string why_closed_;
 };
 

@@ -25,10 +25,12 @@ constexpr char kHowToStart[] =
     "TORPOR_SOCKET names another socket.";
 
 // Connects to the daemon's socket. The message of a failure names the socket and the remedy.
+// `was_there`: a daemon has left the socket behind.
 Result<std::unique_ptr<GrpcStream>, cudaError_t> Connect(const Nghttp2& http2,
-                                                         const std::string& path,
-                                                         Deadline deadline) {
+                                                         const std::string& path, Deadline deadline,
+                                                         bool& was_there) {
   Result<UniqueFd, int> socket = ConnectUnix(path, SOCK_STREAM, deadline);
+  was_there = !socket && socket.failure().code == ECONNREFUSED;
   if (!socket && socket.failure().code == EACCES)
     return Failure<cudaError_t>{
         cudaErrorNoDevice,
@@ -58,20 +60,18 @@ Result<bool, cudaError_t> AwaitMessage(GrpcStream& control, const std::string& p
   return wire::DecodeMessage(payload, message);
 }
 
-}  // namespace
-
-Result<Handshake, cudaError_t> ShakeHands(const Settings& settings,
-                                          const wire::ClientMessage& hello, Deadline deadline) {
-  std::string why;
-  const Nghttp2* const http2 = Nghttp2::Load(why);
-  if (!http2) return Failure<cudaError_t>{cudaErrorSharedObjectInitFailed, why};
+// Connects once. `is_between`: a failure because a daemon has died, whose successor may answer.
+Result<Handshake, cudaError_t> TryHandshake(const Nghttp2& http2, const Settings& settings,
+                                            const wire::ClientMessage& hello, Deadline deadline,
+                                            bool& is_between) {
   Result<std::unique_ptr<GrpcStream>, cudaError_t> control =
-      Connect(*http2, settings.socket, deadline);
+      Connect(http2, settings.socket, deadline, is_between);
   if (!control) return control.failure();
-  Handshake handshake{http2, std::move(control).value(), {}};
+  Handshake handshake{&http2, std::move(control).value(), {}};
   handshake.control->Send(Framed(wire::EncodeMessage(hello)));
   const Result<bool, cudaError_t> understood =
       AwaitMessage(*handshake.control, settings.socket, deadline, handshake.answer);
+  is_between = !understood && handshake.control->was_cut();
   if (!understood) return understood.failure();
   if (!*understood)
     return Failure<cudaError_t>{cudaErrorInsufficientDriver,
@@ -82,6 +82,24 @@ Result<Handshake, cudaError_t> ShakeHands(const Settings& settings,
         static_cast<cudaError_t>(reply->error),
         "the Torpor daemon at " + settings.socket + " refused the session: " + reply->message};
   return handshake;
+}
+
+}  // namespace
+
+Result<Handshake, cudaError_t> ShakeHands(const Settings& settings,
+                                          const wire::ClientMessage& hello, Deadline deadline) {
+  std::string why;
+  const Nghttp2* const http2 = Nghttp2::Load(why);
+  if (!http2) return Failure<cudaError_t>{cudaErrorSharedObjectInitFailed, why};
+  ConnectPauses pauses;
+  for (;;) {
+    bool is_between = false;
+    Result<Handshake, cudaError_t> handshake =
+        TryHandshake(*http2, settings, hello, deadline, is_between);
+    const Deadline next = std::chrono::steady_clock::now() + pauses.Next();
+    if (handshake || !is_between || next >= deadline) return handshake;
+    std::this_thread::sleep_until(next);
+  }
 }
 
 Result<Handshake, cudaError_t> ShakeHandsUntil(const Settings& settings,

@@ -27,7 +27,8 @@ struct Handshake {
 };
 
 // Connects to the daemon, sends `hello` (a Hello, DeviceHello or Inquiry) and waits for the answer
-// until `deadline`. The failure's code is the error of the program's call; the message tells the
+// until `deadline`. A torpord that dies meanwhile, or has just died, may have a successor: tries
+// again as long. The failure's code is the error of the program's call; the message tells the
 // user the cause and the remedy.
 Result<Handshake, cudaError_t> ShakeHands(const Settings& settings,
                                           const wire::ClientMessage& hello, Deadline deadline);

@@ -20,6 +20,7 @@ void ImageMoves::Move(const SessionPtr& session, GpuIndex from, GpuIndex to, con
     left(executors_.At(from).epoch() == epoch ? result : OperationResult::Lost());
   };
   const auto leave = [=, this](const OperationResult& result) {
+    if (session->image.HasReplicaOn(from)) session->image.NoteReplicaGoing(from);
     arrived(result);
     WhenArrived(*session, [=, this] {
       swaps_.ReleaseSource(session, [=, this](const OperationResult&) {

@@ -142,6 +142,7 @@ void ImageSwaps::SwapOut(const SessionPtr& session, GpuIndex gpu, WriteBackReaso
   // Other steps of the session need not wait for the copies from a replica.
   if (IsDrop(reason) && session->image.source() == gpu && session->image.is_arriving()) {
     const std::uint64_t epoch = executors_.At(gpu).epoch();
+    session->image.NoteReplicaGoing(gpu);
     return session->image.AfterArrival([=, this] {
       if (executors_.At(gpu).epoch() != epoch) return then(OperationResult::Lost());
       SwapOut(session, gpu, reason, then);

@@ -142,6 +142,8 @@ void DeviceAllocations::GrowReplicas(const ClientSession& session, memory::Block
   const bool is_wanted = session.is_announced && session.image.gpu();
   const std::set<GpuIndex> gpus = is_wanted ? session.image.replicas() : std::set<GpuIndex>();
   for (const GpuIndex gpu : gpus) {
+    // The room is promised to others.
+    if (session.image.IsReplicaGoing(gpu)) continue;
     v1::DaemonMessage message;
     message.mutable_grow()->set_session_id(session.id.value);
     message.mutable_grow()->set_is_replica(true);

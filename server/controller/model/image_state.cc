@@ -15,6 +15,7 @@ void ImageState::Forget() {
   gpu_.reset();
   replicas_.clear();
   behind_.clear();
+  going_.clear();
   source_.reset();
   SettleResidency();
 }
@@ -28,6 +29,7 @@ void ImageState::BecomeReplica() {
 void ImageState::ForgetReplica(GpuIndex gpu) {
   replicas_.erase(gpu);
   behind_.erase(gpu);
+  going_.erase(gpu);
   if (source_ == gpu) source_.reset();
 }
 
@@ -40,6 +42,7 @@ void ImageState::Land(GpuIndex gpu) {
   gpu_ = gpu;
   replicas_.erase(gpu);
   behind_.erase(gpu);
+  going_.erase(gpu);
   SettleResidency();
 }
 
@@ -52,6 +55,7 @@ bool ImageState::LoseExecutor(GpuIndex gpu) {
   peer_holders_.erase(gpu);
   replicas_.erase(gpu);
   behind_.erase(gpu);
+  going_.erase(gpu);
   if (gpu_ != gpu) return false;
   gpu_.reset();
   SettleResidency();

@@ -47,6 +47,10 @@ class ImageState {
   void NoteReplicaInStep(GpuIndex gpu) { behind_.erase(gpu); }
   // The image changes, or allocations come or go.
   void NoteReplicasBehind() { behind_ = replicas_; }
+  // The replica is to be dropped once the image has arrived elsewhere: the scheduler no longer
+  // counts what it grows by.
+  void NoteReplicaGoing(GpuIndex gpu) { going_.insert(gpu); }
+  bool IsReplicaGoing(GpuIndex gpu) const { return going_.count(gpu) > 0; }
   // The replica was dropped.
   void ForgetReplica(GpuIndex gpu);
 
@@ -111,6 +115,7 @@ class ImageState {
   std::optional<GpuIndex> gpu_;
   std::set<GpuIndex> replicas_;  // never gpu_
   std::set<GpuIndex> behind_;    // of them
+  std::set<GpuIndex> going_;     // of them
   std::optional<GpuIndex> source_;
   bool is_arriving_ = false;
   std::optional<GpuIndex> arrives_at_;

@@ -6,6 +6,7 @@ void FreshMemory::Reset() {
   MutexLock lock(&mutex_);
   is_all_ = true;
   has_any_ = true;
+  used_ = {};
 }
 
 void FreshMemory::Add(memory::Extent extent) {
@@ -16,6 +17,7 @@ void FreshMemory::Add(memory::Extent extent) {
 
 bool FreshMemory::Contains(memory::Extent extent) const {
   MutexLock lock(&mutex_);
+  if (!used_.Within(extent).empty()) return false;
   return is_all_ || extents_.Contains(extent);
 }
 
@@ -23,7 +25,13 @@ void FreshMemory::UseAll() {
   MutexLock lock(&mutex_);
   is_all_ = false;
   extents_ = {};
+  used_ = {};
   has_any_ = false;
+}
+
+void FreshMemory::Use(memory::Extent extent) {
+  MutexLock lock(&mutex_);
+  if (has_any_) used_.Add(extent);
 }
 
 }  // namespace torpor::executor

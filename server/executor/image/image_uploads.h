@@ -47,6 +47,10 @@ class ImageUploads {
   // checkpoint keeps the bytes, and a replay from there uses none earlier.
   bool IsFinal(std::uint64_t address, Bytes bytes) const;
 
+  // Notes an upload just made that a replay repeats: were a later one to the same bytes final, and
+  // so not repeated, the replay would put these over it.
+  void NoteRepeated(std::uint64_t address, Bytes bytes) { fresh_.Use(ExtentOf(address, bytes)); }
+
   // Copies `bytes`, which a stream copies to `address` too, to the host image now. No earlier save
   // and no arrival is under way.
   absl::Status Save(std::uint64_t address, std::span<const std::uint8_t> bytes);

@@ -42,7 +42,13 @@ CallStatus MemoryCalls::Upload(const wire::MemcpyHtoD& command) {
   }
   if (result != CUDA_SUCCESS) return ToCallStatus(driver(), result, "copy to the device");
   const absl::Status saved = saves_.Save(saver, command.dst, {source, command.bytes}, stream);
-  const bool is_final = saved.ok() && saver == UploadSaves::Saver::kProcessor;
+  // A replay makes other uploads again, whatever is said here, and sends one that came through the
+  // window as parts, of which the last one's word must not stand for all.
+  const bool is_final = saved.ok() && saver == UploadSaves::Saver::kProcessor &&
+                        command.payload == wire::Payload::kWindow;
+  if (!is_final && image().Contains(command.dst, command.bytes)) {
+    image().uploads().NoteRepeated(command.dst, command.bytes);
+  }
   parts_.session_memory.window().NoteUpload(command.slot, is_final);
   return ToCallStatus(saved, "saving an upload");
 }

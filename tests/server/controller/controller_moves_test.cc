@@ -203,6 +203,20 @@ TEST_F(ControllerMoves, WhatIsAllocatedMeanwhileTakesNoMemoryWhereTheImageLeaves
   EXPECT_TRUE(CameFromTheOther(0) || CameFromTheOther(1)) << "what failed once is possible again";
 }
 
+TEST_F(ControllerMoves, WhatIsAllocatedDuringTheCopiesTakesNoMemoryWhereTheImageLeaves) {
+  completes_swap_ins_ = false;
+  LoadTo("a", 1);
+  ASSERT_TRUE(IsOn(0) && IsOn(1));
+  const auto block = Malloc(client_, 4 * kMiB);
+  ASSERT_TRUE(block);
+  EXPECT_EQ(block->error, 0) << block->message;
+  EXPECT_TRUE(Last(1, &v1::DaemonMessage::has_grow).has_grow());
+  EXPECT_FALSE(Last(0, &v1::DaemonMessage::has_grow).has_grow())
+      << "the scheduler has promised that room to others";
+  CompleteSwapIn(1, client_);
+  EXPECT_TRUE(IsOn(1) && !IsOn(0));
+}
+
 TEST_F(ControllerMoves, ASessionThatClosesKeepsItsSourceUntilAllIsCopied) {
   completes_swap_ins_ = false;
   LoadTo("a", 1);

@@ -7,7 +7,8 @@
 namespace torpor::init {
 namespace {
 
-constexpr Duration kShortRun = std::chrono::seconds(1);
+constexpr Duration kShortRun = std::chrono::milliseconds(500);
+constexpr Duration kLongRun = std::chrono::seconds(5);
 constexpr int kKilled = 128 + SIGKILL;
 
 class RestartPolicyTest : public ::testing::Test {
@@ -19,6 +20,20 @@ TEST_F(RestartPolicyTest, ADeadServerStartsAgainAtOnceAndThenLater) {
   policy_.OnReady();
   EXPECT_EQ(policy_.OnEnd(kKilled, kShortRun), Duration::zero());
   EXPECT_EQ(policy_.OnEnd(kKilled, kShortRun), std::chrono::milliseconds(100));
+}
+
+TEST_F(RestartPolicyTest, AServerThatServedForAWhileStartsAgainAtOnceEveryTime) {
+  for (int i = 0; i < 5; ++i) {
+    policy_.OnReady();
+    EXPECT_EQ(policy_.OnEnd(kKilled, kLongRun), Duration::zero());
+  }
+}
+
+TEST_F(RestartPolicyTest, ALongRunThatNeverServedIsAFailedStart) {
+  policy_.OnReady();
+  policy_.OnEnd(kKilled, kLongRun);
+  EXPECT_EQ(policy_.OnEnd(kKilled, kLongRun), Duration::zero());
+  EXPECT_EQ(policy_.OnEnd(kKilled, kLongRun), std::chrono::milliseconds(100));
 }
 
 TEST_F(RestartPolicyTest, AfterAStopThereIsNoStart) {

@@ -145,9 +145,11 @@ TEST_F(ReplayRecordTest, MarksDoNotGoBack) {
 TEST_F(ReplayRecordTest, KernelsWithPinnedMemoryAreAnObstacleUntilTheNextCheckpoint) {
   Launch(AddressOf(0));
   EXPECT_TRUE(record_.obstacle().empty()) << "the program has none yet";
-  record_.NoteArenaUse();
+  record_.NotePinned(AddressOf(0), pinned_.size());
   Launch();
   EXPECT_TRUE(record_.obstacle().empty());
+  Launch(AddressOf(0) - (1 << 20));
+  EXPECT_TRUE(record_.obstacle().empty()) << "other memory of the arena, or two small numbers";
   Launch(AddressOf(pinned_.size() - 1));
   EXPECT_THAT(record_.obstacle(), HasSubstr("pinned or managed memory"));
   Launch();
@@ -156,7 +158,7 @@ TEST_F(ReplayRecordTest, KernelsWithPinnedMemoryAreAnObstacleUntilTheNextCheckpo
 }
 
 TEST_F(ReplayRecordTest, GraphsCountWhenTheyAreLaunched) {
-  record_.NoteArenaUse();
+  record_.NotePinned(AddressOf(0), pinned_.size());
   const auto kernel = [](std::uint64_t parameter) {
     wire::LaunchKernel launch;
     std::vector<std::uint8_t> parameters(sizeof parameter);

@@ -1,10 +1,14 @@
 #include <gtest/gtest.h>
 #include <sys/fsuid.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
+#include <future>
 #include <string>
 #include <thread>
 
@@ -12,6 +16,16 @@
 
 namespace torpor::shim {
 namespace {
+
+UniqueFd ListenAt(const std::string& path) {
+  UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  EXPECT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  EXPECT_EQ(listen(listener.get(), 1), 0);
+  return listener;
+}
 
 TEST_F(SessionTest, OpensAndTellsWhoItIs) {
   settings_.token = "secret";
@@ -28,6 +42,26 @@ TEST_F(SessionTest, WithoutADaemonThereIsNoDevice) {
   EXPECT_EQ(Start(), cudaErrorNoDevice);
   EXPECT_EQ(Launch(), cudaErrorNoDevice);
   EXPECT_EQ(Synchronize(), cudaErrorNoDevice);
+}
+
+TEST_F(SessionTest, ADaemonThatDiesBeforeItsAnswerMayHaveASuccessor) {
+  settings_.socket = daemon_.folder() + "/between.sock";
+  UniqueFd dying = ListenAt(settings_.socket);
+  auto started = std::async(std::launch::async, [this] { return Start(); });
+  UniqueFd connection(accept4(dying.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  dying.Reset();
+  connection.Reset();
+  const std::string successor = settings_.socket + ".next";
+  ASSERT_EQ(symlink(daemon_.socket().c_str(), successor.c_str()), 0);
+  ASSERT_EQ(rename(successor.c_str(), settings_.socket.c_str()), 0);
+  EXPECT_EQ(started.get(), cudaSuccess);
+}
+
+TEST_F(SessionTest, ADeadDaemonWithoutASuccessorIsGivenUp) {
+  settings_.socket = daemon_.folder() + "/dead.sock";
+  settings_.connect_timeout = std::chrono::milliseconds(50);
+  ListenAt(settings_.socket).Reset();
+  EXPECT_EQ(Start(), cudaErrorNoDevice);
 }
 
 TEST_F(SessionTest, ASocketOfOthersMeansNoDeviceAndSaysWhy) {

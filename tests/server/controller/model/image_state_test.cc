@@ -60,6 +60,20 @@ TEST(ImageState, LeavesAReplicaWhereItWas) {
   EXPECT_TRUE(image.IsOn(kSecond));
 }
 
+TEST(ImageState, AReplicaGoesUntilItIsGone) {
+  ImageState image = ResidentOn(kFirst);
+  image.BecomeReplica();
+  image.Land(kSecond);
+  EXPECT_FALSE(image.IsReplicaGoing(kFirst));
+  image.NoteReplicaGoing(kFirst);
+  EXPECT_TRUE(image.IsReplicaGoing(kFirst));
+  image.ForgetReplica(kFirst);
+  EXPECT_FALSE(image.IsReplicaGoing(kFirst));
+  image.NoteReplicaGoing(kFirst);
+  image.LoseExecutor(kFirst);
+  EXPECT_FALSE(image.IsReplicaGoing(kFirst)) << "the next executor has none";
+}
+
 TEST(ImageState, AReplicaIsBehindOnceALeaseMayHaveChangedTheImage) {
   ImageState image = ResidentOn(kFirst);
   image.BecomeReplica();

@@ -25,5 +25,21 @@ TEST(FreshMemoryTest, ACommandUsesAllMemoryThereIs) {
   EXPECT_FALSE(fresh.Contains({64, 128}));
 }
 
+TEST(FreshMemoryTest, WhatAReplayRepeatsIsUsedUntilTheNextCheckpoint) {
+  FreshMemory fresh;
+  fresh.Reset();
+  fresh.Use({8, 16});
+  EXPECT_TRUE(fresh.Contains({0, 8}));
+  EXPECT_TRUE(fresh.Contains({16, 24}));
+  EXPECT_FALSE(fresh.Contains({12, 24})) << "half of it comes again";
+  fresh.Reset();
+  EXPECT_TRUE(fresh.Contains({12, 24}));
+  fresh.UseAll();
+  fresh.Add({64, 128});
+  fresh.Use({64, 72});
+  EXPECT_FALSE(fresh.Contains({64, 128}));
+  EXPECT_TRUE(fresh.Contains({72, 128}));
+}
+
 }  // namespace
 }  // namespace torpor::executor

@@ -40,18 +40,31 @@ class UploadSavesTest : public RuntimeTest {
     up.data = {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
     EXPECT_TRUE(calls_.MemcpyHtoD(up).ok());
   }
-  // Uploads the value; whether the client learns that it need not keep the bytes.
-  bool IsFinalUpload(Bytes offset, const std::uint64_t& value) {
-    constexpr std::uint32_t kSlot = 70;
+  // As the client sends longer uploads, which a replay leaves out if they were final.
+  wire::MemcpyHtoD WindowUpload(Bytes offset, std::uint64_t value) {
+    constexpr std::uint64_t kPlace = wire::kCompletionPageBytes;
+    std::memcpy(s_.memory->window().Payload(kPlace, sizeof value), &value, sizeof value);
     wire::MemcpyHtoD up;
     up.dst = base() + offset;
     up.stream = kStream;
     up.bytes = sizeof value;
-    up.data = {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
+    up.payload = wire::Payload::kWindow;
+    up.offset = kPlace;
+    return up;
+  }
+  void UploadThroughWindow(std::uint64_t value) {
+    EXPECT_TRUE(calls_.MemcpyHtoD(WindowUpload(0, value)).ok());
+  }
+  // Makes the upload; whether the client learns that it need not keep the bytes.
+  bool IsFinal(wire::MemcpyHtoD up) {
+    constexpr std::uint32_t kSlot = 70;
     up.slot = kSlot;
     up.value = ++marks_made_;
     EXPECT_TRUE(calls_.MemcpyHtoD(up).ok());
     return s_.memory->window().IsSavedUpload(kSlot);
+  }
+  bool IsFinalUpload(Bytes offset, std::uint64_t value) {
+    return IsFinal(WindowUpload(offset, value));
   }
   // A command other than an upload, which may use any memory.
   void UseMemory() { image().uploads().fresh().UseAll(); }
@@ -84,9 +97,9 @@ TEST_F(UploadSavesTest, BytesOfACommandAreSavedBeforeTheGpuHasThem) {
 }
 
 TEST_F(UploadSavesTest, UploadsToMemoryInUseAreTheWriteBacks) {
-  UploadInline(std::uint64_t{1}, kStream);
-  UploadInline(std::uint64_t{2}, kStream);
-  EXPECT_EQ(InImage(), 2u) << "uploads alone leave it fresh";
+  UploadThroughWindow(1);
+  UploadThroughWindow(2);
+  EXPECT_EQ(InImage(), 2u) << "final uploads alone leave it fresh";
   UseMemory();
   UploadInline(std::uint64_t{3}, kStream);
   UploadPinned(4, kOtherStream);
@@ -97,6 +110,35 @@ TEST_F(UploadSavesTest, UploadsToMemoryInUseAreTheWriteBacks) {
   EXPECT_EQ(InImage(), 4u);
   UploadInline(std::uint64_t{5}, kStream);
   EXPECT_EQ(InImage(), 5u) << "all is fresh after a checkpoint";
+}
+
+// Otherwise a replay would make the earlier upload again, and not the later one.
+TEST_F(UploadSavesTest, AnUploadOverOneThatAReplayRepeatsIsNotFinal) {
+  UploadInline(std::uint64_t{1}, kStream);
+  UploadThroughWindow(2);
+  EXPECT_EQ(InImage(), 1u) << "the client repeats the bytes of commands";
+  WriteBack();
+  UploadPinned(3, kStream);
+  UploadThroughWindow(4);
+  EXPECT_EQ(InImage(), 3u) << "and pinned bytes";
+  WriteBack();
+  UploadThroughWindow(5);
+  EXPECT_EQ(InImage(), 5u);
+}
+
+TEST_F(UploadSavesTest, AnUploadOverOneDuringAnArrivalIsNotFinal) {
+  WriteBack();
+  ASSERT_TRUE(image().Drop().ok());
+  s_.cuda.HoldStreams();
+  ASSERT_TRUE(image().SwapIn({{{0, 4 * kMiB}}}).ok());
+  UploadThroughWindow(1);
+  EXPECT_EQ(InImage(), 0u) << "the arrival reads the image";
+  s_.cuda.Release();
+  ASSERT_TRUE(image().arrival().Wait().ok());
+  UploadThroughWindow(2);
+  EXPECT_EQ(InImage(), 0u) << "a replay repeats the first, so the second must come again, too";
+  s_.cuda.Release();
+  EXPECT_EQ(OnGpu(), 2u);
 }
 
 TEST_F(UploadSavesTest, NewMemoryIsFreshUntilACommandMayUseIt) {
@@ -118,6 +160,17 @@ TEST_F(UploadSavesTest, TheClientLearnsWhichUploadsAreSaved) {
   EXPECT_FALSE(IsFinalUpload(0, 2));
 }
 
+// A replay sends a long upload as several commands, and the last one carries the slot.
+TEST_F(UploadSavesTest, OfTheBytesOfCommandsTheClientLearnsNothing) {
+  const std::uint64_t value = 42;
+  wire::MemcpyHtoD up = WindowUpload(0, 0);
+  up.payload = wire::Payload::kInline;
+  up.offset = 0;
+  up.data = {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
+  EXPECT_FALSE(IsFinal(up));
+  EXPECT_EQ(InImage(), value);
+}
+
 // Two small allocations share a block.
 TEST_F(UploadSavesTest, UploadsToABlockWrittenBackSinceTheCheckpointAreNotFinal) {
   CUstream stream = nullptr;
@@ -132,7 +185,7 @@ TEST_F(UploadSavesTest, UploadsToABlockWrittenBackSinceTheCheckpointAreNotFinal)
   ASSERT_TRUE(image().Grow({kBlock + 512, 2 * kBlock + 512}, stream).ok());
   EXPECT_FALSE(IsFinalUpload(kBlock + 512, 1));
   EXPECT_FALSE(IsFinalUpload(2 * kBlock - 4, 2)) << "half of it is in the block";
-  EXPECT_TRUE(IsFinalUpload(2 * kBlock, 3));
+  EXPECT_TRUE(IsFinalUpload(2 * kBlock + 8, 3));
   // The executor dies, and another goes on from the checkpoint.
   image().ForgetChanges();
   ASSERT_TRUE(image().Drop().ok());
@@ -140,7 +193,7 @@ TEST_F(UploadSavesTest, UploadsToABlockWrittenBackSinceTheCheckpointAreNotFinal)
   ASSERT_TRUE(image().arrival().Wait().ok());
   EXPECT_EQ(s_.Gpu(kBlock)[0], 0);
   EXPECT_EQ(s_.Gpu(kBlock + 512)[0], 0) << "the client must send it again";
-  EXPECT_EQ(s_.Gpu(2 * kBlock)[0], 3);
+  EXPECT_EQ(s_.Gpu(2 * kBlock + 8)[0], 3);
   EXPECT_TRUE(IsFinalUpload(kBlock + 512, 1)) << "the block is as of the checkpoint";
 }
 

@@ -1,12 +1,13 @@
-#include "tests/soak/process_figures.h"
+#include "tests/e2e/process_figures.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
 #include <system_error>
 
-namespace torpor::soak {
+namespace torpor::e2e {
 namespace {
 
 // What a descriptor leads to, without numbers: "socket", "/memfd:torpor-image (deleted)".
@@ -44,6 +45,11 @@ ProcessFigures FiguresOf(pid_t pid) {
     if (word == "RssShmem:" && status >> value) figures.shared = value * kKiB;
     if (word == "Threads:" && status >> value) figures.threads = value;
   }
+  std::ifstream rollup(folder + "/smaps_rollup");
+  for (std::string word; rollup >> word;) {
+    std::uint64_t value = 0;
+    if (word == "Pss:" && rollup >> value) figures.proportional = value * kKiB;
+  }
   std::error_code gone;
   for (const auto& descriptor : std::filesystem::directory_iterator(folder + "/fd", gone)) {
     ++figures.descriptors[KindOf(descriptor.path())];
@@ -51,4 +57,16 @@ ProcessFigures FiguresOf(pid_t pid) {
   return figures;
 }
 
-}  // namespace torpor::soak
+void AddMemoryFilesOf(pid_t pid, MemoryFiles& files) {
+  constexpr Bytes kBlock = 512;  // of st_blocks
+  std::error_code gone;
+  for (const auto& descriptor :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd", gone)) {
+    if (!KindOf(descriptor.path()).starts_with("/memfd:")) continue;
+    struct stat file {};
+    if (stat(descriptor.path().c_str(), &file) != 0) continue;
+    files[{file.st_dev, file.st_ino}] = static_cast<Bytes>(file.st_blocks) * kBlock;
+  }
+}
+
+}  // namespace torpor::e2e
