@@ -107,10 +107,10 @@ void SessionLog::GiveUp(const absl::Status& why) {
   spdlog::error("no session outlives this torpord: {}", std::string(why.message()));
   file_.reset();
   const absl::Status removed = files_.Remove(path_);
-  if (!removed.ok()) {
-    spdlog::error("{}; remove it before torpord starts again: it tells of sessions as they were",
-                  std::string(removed.message()));
-  }
+  // An empty file says as much as none.
+  if (removed.ok() || files_.Create(path_, 0600).ok()) return;
+  spdlog::error("{}; remove it before torpord starts again: it tells of sessions as they were",
+                std::string(removed.message()));
 }
 
 }  // namespace torpor::server

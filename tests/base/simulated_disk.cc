@@ -90,7 +90,7 @@ class SimulatedDisk::Handle : public OpenFile {
     const absl::Status status = disk_.Begin("write", path_);
     const bool is_whole = status.ok() || disk_.IsCut();
     const std::span<const std::uint8_t> there = is_whole ? bytes : bytes.first(bytes.size() / 2);
-    if (status.ok() || disk_.IsCut() || disk_.fail_at_ == disk_.operations_) {
+    if (status.ok() || disk_.IsCut() || disk_.Fails()) {
       inode_->Write({offset, {there.begin(), there.end()}, false});
     }
     return status;
@@ -98,7 +98,7 @@ class SimulatedDisk::Handle : public OpenFile {
   absl::Status Sync() override {
     const absl::Status status = disk_.Begin("sync", path_);
     if (status.ok()) inode_->Sync();
-    if (disk_.fail_at_ == disk_.operations_) inode_->is_broken = true;
+    if (disk_.Fails()) inode_->is_broken = true;
     return status;
   }
 
@@ -118,7 +118,7 @@ absl::Status SimulatedDisk::Begin(const char* what, const std::string& path) {
     return absl::UnavailableError(absl::StrCat("cannot ", what, " ", path, ": ", why));
   };
   if (cut_at_ && operations_ >= *cut_at_) return failure("the power is off");
-  if (fail_at_ == operations_) return failure(std::generic_category().message(error_));
+  if (Fails()) return failure(std::generic_category().message(error_));
   return absl::OkStatus();
 }
 

@@ -43,7 +43,13 @@ class SimulatedDisk : public Files {
   // the bytes; a failed sync loses the file's unsynced bytes for good.
   void FailAt(int operation, int error) {
     fail_at_ = operations_ + operation;
+    fail_count_ = 1;
     error_ = error;
+  }
+  // As many operations from that one on fail.
+  void FailFrom(int operation, int error, int count) {
+    FailAt(operation, error);
+    fail_count_ = count;
   }
   // No operation fails from now on.
   void Heal() { fail_at_.reset(); }
@@ -67,6 +73,10 @@ class SimulatedDisk : public Files {
 
   // Counts an operation. An error: it fails.
   absl::Status Begin(const char* what, const std::string& path);
+  // Whether the present operation fails.
+  bool Fails() const {
+    return fail_at_ && operations_ >= *fail_at_ && operations_ < *fail_at_ + fail_count_;
+  }
   // Whether the power goes in the midst of the present operation.
   bool IsCut() const { return cut_at_ == operations_; }
 
@@ -75,6 +85,7 @@ class SimulatedDisk : public Files {
   int operations_ = 0;
   std::optional<int> cut_at_;
   std::optional<int> fail_at_;
+  int fail_count_ = 1;  // operations from there on
   int error_ = 0;
   bool has_failed_ = false;
 };

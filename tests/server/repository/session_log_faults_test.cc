@@ -60,6 +60,15 @@ TEST(SessionLogFaultsTest, AfterAFailureNoSessionOutlivesItsTorpord) {
   }
 }
 
+TEST(SessionLogFaultsTest, ALogThatCannotBeRemovedIsEmptied) {
+  SimulatedDisk disk;
+  disk.FailFrom(6, EIO, /*count=*/2);
+  ASSERT_TRUE(Live(disk).ok());
+  ASSERT_NE(disk.Find(kLogPath), nullptr);
+  EXPECT_TRUE(disk.Find(kLogPath)->empty());
+  EXPECT_TRUE((*SessionLog::Open(kLogPath, disk))->state().sessions().empty());
+}
+
 TEST(SessionLogFaultsTest, ALogThatCannotBeReadIsNamedAndStays) {
   SimulatedDisk disk;
   ASSERT_TRUE(Live(disk).ok());
