@@ -224,6 +224,9 @@ class AdminService final : public v1::Admin::Service {
     status->set_swaps_in(node.swaps_in);
     status->set_swaps_out(node.swaps_out);
     status->set_host_image_bytes(node.host_image_bytes);
+    status->set_host_memory_bytes(node.host_memory.budget);
+    status->set_host_memory_used_bytes(node.host_memory.used);
+    status->set_host_memory_refusals(node.host_memory.refusals);
     return grpc::Status::OK;
   }
 

@@ -12,6 +12,7 @@
 #include "server/settings/device_settings.h"
 #include "server/settings/log_settings.h"
 #include "server/settings/node_addresses.h"
+#include "server/settings/value_kinds.h"
 
 // The configuration of torpord as plain records. docs/configuration.md explains every field;
 // server/config/settings.h has the keys.
@@ -176,6 +177,7 @@ struct Config {
   bool is_emulated = false;       // not a setting: whether cuda_library_dir is the emulator's
   std::string emulator_topology;  // path of the emulated node's YAML; empty: none
   std::vector<int> gpus;          // indices to serve; empty: all
+  SizeOrShare host_memory{.percent = 80};  // that sessions may take; a share: of what may be had
   DeviceSettings device;
   AddressConfig addresses;
   SessionConfig session;

@@ -95,6 +95,9 @@ Settings<Config> MakeNodeSettings() {
                   "The emulated node, or the name of a preset (docs/emulator.md)"),
       MakeSetting("gpus", IndexListKind(), &Target::gpus,
                   "Indices of the GPUs to serve, as 0,1; empty: all"),
+      MakeSetting("host_memory", SizeOrShareKind{.min = kMiB}, &Target::host_memory,
+                  "Host memory for functions' GPU and pinned memory; a share is of the cgroup's "
+                  "limit or the machine's memory"),
   };
   AddSettingsOf(table, &Target::device, DeviceSettingTable());
   AddSettingsOf(table, &Target::addresses, AddressSettings());

@@ -37,11 +37,13 @@ absl::Status WhyRefused(scheduler::Refusal reason) {
   return absl::UnavailableError("");
 }
 
-SessionSegments::Options SegmentOptionsOf(const Config& config) {
+SessionSegments::Options SegmentOptionsOf(const Controller::Options& options) {
+  const Config& config = options.config;
   return {.addresses = AddressesOf(config),
           .address_range = config.session.address_range,
           .chunk_bytes = config.device.chunk_bytes,
-          .is_apart = config.device.address_mode == AddressMode::kTranslate};
+          .is_apart = config.device.address_mode == AddressMode::kTranslate,
+          .host_budget = options.host_budget};
 }
 
 SessionOpening::Options OpeningOptionsOf(const Controller::Options& options) {
@@ -78,7 +80,7 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
                }),
       placements_(tables_.instances, feed_.scheduler(), loop),
       images_(tables_, feed_.scheduler(), feed_, telemetry, loop, [this] { admin_.Check(); }),
-      segments_(SegmentOptionsOf(config_)),
+      segments_(SegmentOptionsOf(options)),
       memory_(tables_, images_, feed_, loop, config_.device.chunk_bytes, segments_,
               [this](const SessionPtr& session, const StepQueue::Finish& finish) {
                 closing_.Finish(session, finish);
@@ -402,6 +404,8 @@ NodeSnapshot Controller::Snapshot() const {
                     .base = segments_.addresses().device_base,
                     .bytes = segments_.addresses().device_bytes,
                     .free_bytes = segments_.free_device_bytes()};
+  const HostBudget::Use& host = segments_.host_memory();
+  node.host_memory = {.budget = host.budget, .used = host.used, .refusals = host.refusals};
   return node;
 }
 

@@ -43,6 +43,7 @@ class Controller {
     std::vector<GpuIndex> gpus;
     std::string descriptor_socket;
     SchedulerFeed::Record record;                      // may be null
+    Bytes host_budget = HostBudget::kUnlimited;        // for sessions' memory in the host
     Duration hello_timeout{std::chrono::seconds(30)};  // a session waits for the first executor
     // By which sessions outlive this torpord. Both null: they end with it.
     SessionLog* session_log = nullptr;

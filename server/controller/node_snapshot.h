@@ -104,9 +104,17 @@ struct AddressSnapshot {
   Bytes free_bytes = 0;  // owned by no session
 };
 
+// Host memory of sessions: what is allocated counts, written or not.
+struct HostMemorySnapshot {
+  Bytes budget = 0;
+  Bytes used = 0;
+  std::uint64_t refusals = 0;  // of allocations and sessions
+};
+
 struct NodeSnapshot {
   std::string state;  // starting, ready, draining
   AddressSnapshot addresses;
+  HostMemorySnapshot host_memory;
   std::string policy;
   std::optional<double> alpha;  // unset if the policy has none
   std::vector<GpuSnapshot> gpus;

@@ -1,11 +1,9 @@
 #include "server/daemon/live_config.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <tuple>
 #include <utility>
 
@@ -17,14 +15,20 @@ namespace torpor::server {
 namespace {
 
 // An empty overlay if there is no file.
-absl::StatusOr<ConfigOverlay> ReadChanges(const std::string& path) {
-  if (!std::filesystem::exists(path)) return ConfigOverlay();
-  std::ifstream stream(path);
-  std::ostringstream text;
-  if (!stream || !(text << stream.rdbuf())) {
-    return absl::UnavailableError(fmt::format("{}: cannot be read", path));
-  }
-  return ParseOverlay(text.str(), path);
+absl::StatusOr<ConfigOverlay> ReadChanges(Files& files, const std::string& path) {
+  const absl::StatusOr<std::vector<std::uint8_t>> bytes = files.Read(path);
+  if (absl::IsNotFound(bytes.status())) return ConfigOverlay();
+  TORPOR_RETURN_IF_ERROR(bytes.status());
+  return ParseOverlay(std::string(bytes->begin(), bytes->end()), path);
+}
+
+// Tells the operator, whoever asked for the change.
+absl::Status NotKept(const absl::Status& why, std::string_view outcome) {
+  const std::string text =
+      fmt::format("{}: {}; make room in state_dir, or mend its disk, and change it again", outcome,
+                  std::string(why.message()));
+  spdlog::error("a change of the configuration is not kept: {}", text);
+  return absl::UnavailableError(text);
 }
 
 // Changes settings of an instance, `name`: FUNCTION/INSTANCE.
@@ -76,7 +80,8 @@ absl::StatusOr<std::unique_ptr<LiveConfig>> LiveConfig::Load(Parts parts) {
   std::unique_ptr<LiveConfig> live(new LiveConfig(std::move(parts)));
   TORPOR_ASSIGN_OR_RETURN(Config file, live->parts_.load());
   live->at_start_ = file;  // for the path
-  TORPOR_ASSIGN_OR_RETURN(const ConfigOverlay overlay, ReadChanges(live->changes_path()));
+  TORPOR_ASSIGN_OR_RETURN(const ConfigOverlay overlay,
+                          ReadChanges(live->parts_.files, live->changes_path()));
   TORPOR_ASSIGN_OR_RETURN(OverlaidConfig overlaid, WithOverlay(file, overlay));
   TORPOR_RETURN_IF_ERROR(CheckConfig(overlaid.config, live->changes_path()));
   TORPOR_RETURN_IF_ERROR(live->parts_.check(overlaid.config));
@@ -90,7 +95,8 @@ absl::StatusOr<std::unique_ptr<LiveConfig>> LiveConfig::Load(Parts parts) {
 }
 
 absl::StatusOr<KeptFile> LiveConfig::Keep(const Config& file, const Config& wanted) const {
-  return KeptFile::Write(changes_path(), FormatOverlay(OverlayOf(file, wanted)));
+  return KeptFile::Write(parts_.files, changes_path(),
+                         BytesOf(FormatOverlay(OverlayOf(file, wanted))), {});
 }
 
 absl::Status LiveConfig::ForgetSuperseded() {
@@ -110,14 +116,14 @@ absl::StatusOr<LiveConfig::Lines> LiveConfig::Apply(const Config& file, const Co
     return lines;
   }
   // What may fail comes first: then the daemon and the kept changes are in step.
-  TORPOR_ASSIGN_OR_RETURN(KeptFile kept, Keep(file, wanted));
+  absl::StatusOr<KeptFile> kept = Keep(file, wanted);
+  if (!kept.ok()) return NotKept(kept.status(), "not applied");
   TORPOR_RETURN_IF_ERROR(parts_.apply(running, /*is_trial=*/false));
   running_ = running;
   wanted_ = wanted;
   file_ = file;
-  if (const absl::Status status = kept.Commit(); !status.ok()) {
-    return absl::UnavailableError(
-        fmt::format("applied, but lost with the next restart: {}", std::string(status.message())));
+  if (const absl::Status status = kept->Commit(); !status.ok()) {
+    return NotKept(status, "applied, but may be lost with the next restart");
   }
   return lines;
 }

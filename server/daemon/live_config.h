@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/files.h"
+#include "base/kept_file.h"
 #include "base/mutex.h"
 #include "server/config/config.h"
 #include "server/config/config_loader.h"
 #include "server/config/config_overlay.h"
 #include "server/config/config_request.h"
-#include "server/daemon/kept_file.h"
 
 namespace torpor::server {
 
@@ -28,6 +29,8 @@ class LiveConfig {
     // Makes the configuration's functions and tenants the daemon's. On an error, or if `is_trial`,
     // the daemon stays as it was.
     std::function<absl::Status(const Config&, bool is_trial)> apply;
+    // Where changes are kept. Outlives the object.
+    Files& files = SystemFiles();
   };
   // What a change has changed, or would change: a line each.
   using Lines = std::vector<std::string>;
@@ -45,8 +48,9 @@ class LiveConfig {
   // Reads the file again. A change that was made meanwhile stays until the file says something else
   // about the same function or tenant. What only a restart applies is named, and left alone.
   absl::StatusOr<Lines> Reload();
-  // AlreadyExists, NotFound, InvalidArgument (names setting, file and line), or FailedPrecondition
-  // if a part could only be applied by a restart.
+  // AlreadyExists, NotFound, InvalidArgument (names setting, file and line), FailedPrecondition if
+  // a part could only be applied by a restart, or Unavailable, which is logged, if the change
+  // cannot be kept: the error says whether the change is applied.
   absl::StatusOr<Lines> Change(const ConfigRequest& request);
 
  private:

@@ -55,6 +55,15 @@ NodeSeries::NodeSeries(Registry& registry)
           AddGauge(registry, "torpor_sessions", "Open sessions of client processes.").Add({})),
       host_image_bytes_(
           AddGauge(registry, "torpor_host_image_bytes", "Host memory that holds images.").Add({})),
+      host_memory_bytes_(AddGauge(registry, "torpor_host_memory_bytes",
+                                  "Host memory that functions may allocate: host_memory.")
+                             .Add({})),
+      host_memory_used_bytes_(AddGauge(registry, "torpor_host_memory_used_bytes",
+                                       "Of it, what functions have allocated.")
+                                  .Add({})),
+      host_memory_refusals_(AddCounter(registry, "torpor_host_memory_refusals_total",
+                                       "Allocations and sessions refused for want of it.")
+                                .Add({})),
       address_mode_(AddGauge(registry, "torpor_address_mode",
                              "1 for how the GPUs address images: map or translate.")),
       address_fallback_(AddGauge(registry, "torpor_address_fallback",
@@ -94,6 +103,9 @@ void NodeSeries::Render(const NodeSnapshot& node) {
   queued_.Set(static_cast<double>(node.queued_requests));
   sessions_.Set(static_cast<double>(node.sessions));
   host_image_bytes_.Set(static_cast<double>(node.host_image_bytes));
+  host_memory_bytes_.Set(static_cast<double>(node.host_memory.budget));
+  host_memory_used_bytes_.Set(static_cast<double>(node.host_memory.used));
+  RaiseTo(host_memory_refusals_, static_cast<double>(node.host_memory.refusals));
   if (!node.addresses.mode.empty()) address_mode_.Add({{"mode", node.addresses.mode}}).Set(1);
   address_fallback_.Set(node.addresses.fallback.empty() ? 0 : 1);
   address_bytes_.Set(static_cast<double>(node.addresses.bytes));

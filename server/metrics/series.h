@@ -42,6 +42,9 @@ class NodeSeries {
   prometheus::Gauge& queued_;
   prometheus::Gauge& sessions_;
   prometheus::Gauge& host_image_bytes_;
+  prometheus::Gauge& host_memory_bytes_;
+  prometheus::Gauge& host_memory_used_bytes_;
+  prometheus::Counter& host_memory_refusals_;
   prometheus::Family<prometheus::Gauge>& address_mode_;
   prometheus::Gauge& address_fallback_;
   prometheus::Gauge& address_bytes_;

@@ -30,6 +30,7 @@
 #include "server/node/event_log_writer.h"
 #include "server/node/found_gpus.h"
 #include "server/node/held_registrations.h"
+#include "server/node/host_memory.h"
 #include "server/node/session_records.h"
 #include "server/node/thread_loop.h"
 #include "server/node/tokens.h"
@@ -90,6 +91,19 @@ ProcessCommand ExecutorCommand(const Config& config, const std::string& program,
                        FormatExecutorSettings(ExecutorSettingsOf(config, gpu, epoch))};
   command.added_environment = ExecutorEnvironment(config);
   return command;
+}
+
+Bytes HostBudgetOf(const SizeOrShare& setting) {
+  const std::optional<Bytes> available = AvailableHostMemory();
+  if (!available && setting.percent > 0) {
+    spdlog::warn("the system does not tell how much memory there is; set host_memory to a size");
+    return HostBudget::kUnlimited;
+  }
+  if (available && setting.bytes > *available) {
+    spdlog::warn("host_memory {} is more than the {} that there are", FormatBytes(setting.bytes),
+                 FormatBytes(*available));
+  }
+  return setting.Of(available.value_or(0));
 }
 
 absl::Status CreateFolder(const std::string& path) {
@@ -181,6 +195,7 @@ class LiveNode final : public Node,
       config_.device.chunk_bytes = ChunkBytesFor(config_.device.address_mode, found.least_memory);
     }
     gpu_count_ = options.gpus.size();
+    options.host_budget = HostBudgetOf(config_.host_memory);
     options.config = config_;
     options.descriptor_socket = config_.run_dir + "/descriptors.sock";
     Supervisor::Options processes;

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/unique_fd.h"
+#include "base/files.h"
 #include "server/repository/logged_sessions.h"
 
 namespace torpor::server {
@@ -20,7 +20,9 @@ class SessionLog {
   // Reads the file, if there is one, and begins a new one in its place with what it says. A record
   // that is torn, or damaged, ends the file. Unavailable, with the path, if the file cannot be read
   // or written.
-  static absl::StatusOr<std::unique_ptr<SessionLog>> Open(const std::string& path);
+  // `files` must outlive the object.
+  static absl::StatusOr<std::unique_ptr<SessionLog>> Open(const std::string& path,
+                                                          Files& files = SystemFiles());
 
   // A record that this returns from outlives the process. After a failure, which is logged, the
   // file is empty, and stays so: no session outlives this torpord.
@@ -35,7 +37,7 @@ class SessionLog {
   const LoggedSessions& state() const { return state_; }
 
  private:
-  explicit SessionLog(std::string path) : path_(std::move(path)) {}
+  SessionLog(std::string path, Files& files) : path_(std::move(path)), files_(files) {}
 
   // Writes what matters of all records into a new file, which takes the old one's place.
   absl::Status Compact();
@@ -43,8 +45,9 @@ class SessionLog {
   void GiveUp(const absl::Status& why);
 
   const std::string path_;
+  Files& files_;
   LoggedSessions state_;
-  UniqueFd file_;  // none after a failure
+  std::unique_ptr<OpenFile> file_;  // none after a failure
   std::uint64_t bytes_ = 0;
   std::uint64_t compact_at_ = 0;  // size in bytes
 };

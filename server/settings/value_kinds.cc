@@ -40,6 +40,31 @@ absl::StatusOr<Bytes> SizeOrAutoKind::Parse(std::string_view text) const {
   return SizeKind{.min = min, .max = max}.Parse(text);
 }
 
+Bytes SizeOrShare::Of(Bytes all) const {
+  const auto share = static_cast<Bytes>(percent);
+  return percent == 0 ? bytes : all / 100 * share + all % 100 * share / 100;
+}
+
+absl::StatusOr<SizeOrShare> SizeOrShareKind::Parse(std::string_view text) const {
+  if (text.ends_with('%')) {
+    const absl::StatusOr<int> percent =
+        CountKind{.min = 1, .max = 100}.Parse(text.substr(0, text.size() - 1));
+    if (percent.ok()) return SizeOrShare{.percent = *percent};
+    return absl::InvalidArgumentError(
+        fmt::format("{} is not a percentage; use 1% to 100%", Quoted(text)));
+  }
+  if (!ParseBytes(text).ok()) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{} is not a size; write a number and a unit, for example 64GiB, or 80%", Quoted(text)));
+  }
+  TORPOR_ASSIGN_OR_RETURN(const Bytes bytes, SizeKind{.min = min}.Parse(text));
+  return SizeOrShare{.bytes = bytes};
+}
+
+std::string SizeOrShareKind::Format(const SizeOrShare& value) const {
+  return value.percent > 0 ? fmt::format("{}%", value.percent) : FormatBytes(value.bytes);
+}
+
 absl::StatusOr<Bytes> MultipleKind::Parse(std::string_view text) const {
   TORPOR_ASSIGN_OR_RETURN(const Bytes bytes, ParseBytes(text));
   if (bytes == 0 || bytes % unit != 0) {

@@ -64,6 +64,27 @@ struct SizeOrAutoKind {
   std::string value_name() const { return "SIZE"; }
 };
 
+// A size, or a share of what there is: one of both is 0.
+struct SizeOrShare {
+  Bytes bytes = 0;
+  int percent = 0;
+
+  // In bytes, of `all`.
+  Bytes Of(Bytes all) const;
+  bool operator==(const SizeOrShare&) const = default;
+};
+
+// "64GiB", of at least `min`, or "80%".
+struct SizeOrShareKind {
+  using Value = SizeOrShare;
+  static constexpr bool kIsPath = false;
+  Bytes min = 1;
+
+  absl::StatusOr<Value> Parse(std::string_view text) const;
+  std::string Format(const Value& value) const;
+  std::string value_name() const { return "SIZE|PERCENT"; }
+};
+
 // A positive multiple of `unit`.
 struct MultipleKind {
   using Value = Bytes;

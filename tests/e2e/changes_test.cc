@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -165,6 +166,19 @@ TEST_F(Changes, UnderLoadTheyCostNoRequest) {
   EXPECT_EQ(page.find("function=\"c\""), std::string::npos);
   EXPECT_EQ(RunUnder("rotated-new-1"), 0);
   EXPECT_EQ(RunUnder("secret-of-new-1"), 1);
+}
+
+TEST_F(Changes, AFullDiskIsToldAndTheNodeGoesOn) {
+  const std::string state = node_->folder().path() + "/state";
+  std::filesystem::create_symlink("/dev/full", state + "/changes.json.new");
+  const std::vector<std::string> set = {"function", "set", "a", "--deadline", "2s"};
+  const std::string why = node_->RefusedTorporctl(set);
+  EXPECT_NE(why.find("not applied: cannot write "), std::string::npos) << why;
+  EXPECT_NE(why.find("No space left on device"), std::string::npos) << why;
+  EXPECT_NE(node_->Logs().find("a change of the configuration is not kept"), std::string::npos);
+  EXPECT_EQ(DeadlineOf("a"), 1000);
+  node_->Torporctl(set);  // there is room again
+  EXPECT_EQ(DeadlineOf("a"), 2000);
 }
 
 TEST_F(Changes, AreThereAfterARestart) {

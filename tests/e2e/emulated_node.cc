@@ -256,6 +256,13 @@ std::string EmulatedNode::Torporctl(std::vector<std::string> arguments) const {
   return torporctl->Stdout();
 }
 
+std::string EmulatedNode::RefusedTorporctl(std::vector<std::string> arguments) const {
+  arguments.insert(arguments.end(), {"--socket", folder_.path() + "/admin.sock"});
+  const auto torporctl = RunToItsEnd("torporctl", arguments, folder_.path());
+  EXPECT_NE(torporctl->Wait(Duration::zero()), 0) << torporctl->Stdout();
+  return torporctl->Stderr();
+}
+
 std::string EmulatedNode::Logs() const {
   std::string text = "torpord:\n" + daemon_->Stdout() + daemon_->Stderr();
   for (const auto& [name, process] : instances_) {

@@ -81,6 +81,8 @@ class EmulatedNode {
   // torporctl with these arguments, which speaks to this node's daemon and should succeed; what it
   // prints.
   std::string Torporctl(std::vector<std::string> arguments) const;
+  // Likewise if it should fail; what it says on stderr.
+  std::string RefusedTorporctl(std::vector<std::string> arguments) const;
 
   // Runs `torporctl run --function` with a program that is expected to end.
   std::unique_ptr<ChildProcess> RunProgram(const std::vector<std::string>& options,

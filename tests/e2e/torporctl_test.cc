@@ -52,6 +52,29 @@ class TorporctlOnANode : public Torporctl {
   EmulatedNode node_;
 };
 
+class TorporctlUnderABudget : public TorporctlOnANode {
+ protected:
+  TorporctlUnderABudget() : TorporctlOnANode("host_memory: 80MiB\n") {}
+};
+
+TEST_F(TorporctlUnderABudget, WhatDoesNotFitIntoHostMemoryIsRefusedAndTold) {
+  const auto before = nlohmann::json::parse(Show("status", "json"));
+  EXPECT_EQ(before.at("host_memory_bytes"), 80 << 20);
+  EXPECT_GE(before.at("host_memory_used_bytes"), 48 << 20);
+  EXPECT_EQ(before.at("host_memory_refusals"), 0);
+  const auto program =
+      node_.RunProgram({"--token-file", node_.folder().Write("program.token", "secret-of-absent"),
+                        "--socket", node_.folder().path() + "/torpor.sock"},
+                       {std::string(PROGRAM_DIR) + "/segments"});
+  EXPECT_NE(program->Wait(std::chrono::seconds(60)), 0);
+  EXPECT_THAT(program->Stdout() + program->Stderr(), HasSubstr("gave cudaErrorMemoryAllocation"));
+  EXPECT_THAT(node_.Logs(), HasSubstr("of host_memory 80MiB; raise host_memory"));
+  const auto after = nlohmann::json::parse(Show("status", "json"));
+  EXPECT_GE(after.at("host_memory_refusals"), 1);
+  EXPECT_THAT(Show("status", "table"), HasSubstr("of 80.0MiB allocated, "));
+  EXPECT_EQ(Add(1).status, 200) << "others go on";
+}
+
 TEST_F(TorporctlOnANode, StatusShowsTheNodeAndItsGpus) {
   const auto status = nlohmann::json::parse(Show("status", "json"));
   EXPECT_EQ(status.at("state"), "ready");

@@ -196,12 +196,14 @@ std::string StatusTable(const v1::NodeStatus& status) {
   std::string text = fmt::format(
       "state     {}\nversion   {}\nuptime    {}\nhttp      {}\nmetrics   {}\npolicy    {}\n"
       "comply    {} of {} functions\nsessions  {}\n"
-      "queued    {}\nswaps     {} in, {} out\nimages    {} of host memory\naddresses {}\n\n",
+      "queued    {}\nswaps     {} in, {} out\nimages    {} of host memory\nhost      {} of {} "
+      "allocated, {} refused\naddresses {}\n\n",
       status.state(), status.version(), HumanSeconds(status.uptime_seconds()),
       OrDash(status.http_address()), OrDash(status.metrics_address()), PolicyText(status),
       status.compliant_functions(), status.functions(), status.sessions(), status.queued_requests(),
       status.swaps_in(), status.swaps_out(), HumanBytes(status.host_image_bytes()),
-      AddressText(status));
+      HumanBytes(status.host_memory_used_bytes()), HumanBytes(status.host_memory_bytes()),
+      status.host_memory_refusals(), AddressText(status));
   TextTable table({{"GPU", Align::kRight},
                    {"STATE"},
                    {"USED", Align::kRight},
@@ -253,6 +255,9 @@ std::string StatusJson(const v1::NodeStatus& status) {
                      {"swaps_in", status.swaps_in()},
                      {"swaps_out", status.swaps_out()},
                      {"host_image_bytes", status.host_image_bytes()},
+                     {"host_memory_bytes", status.host_memory_bytes()},
+                     {"host_memory_used_bytes", status.host_memory_used_bytes()},
+                     {"host_memory_refusals", status.host_memory_refusals()},
                      {"address_mode", status.address_mode()},
                      {"address_fallback", status.address_fallback()},
                      {"address_base", status.address_base()},

@@ -166,6 +166,7 @@ void DeviceAllocations::UndoMalloc(const Allocation& what, Bytes uncharged,
   memory::RangeAllocator& device = *session->memory.device;
   session->learning.OnFreed(what.block.offset);
   device.Free(what.block.offset);
+  segments_.NoteFreed(*session);
   // Other blocks of the same chunks may have gone meanwhile, so that the chunks are in use no more.
   const memory::Block emptied = device.EmptiedChunks(what.block);
   if (emptied.bytes > uncharged) {
@@ -206,6 +207,7 @@ void DeviceAllocations::FreeNow(const SessionPtr& session, Bytes offset,
   const Bytes before = device.occupied_bytes();
   const std::optional<memory::Block> block = device.Free(offset);
   if (!block) return then(false);
+  segments_.NoteFreed(*session);
   session->learning.OnFreed(offset);
   const Bytes chunks = before - device.occupied_bytes();
   const memory::Block emptied = device.EmptiedChunks(*block);

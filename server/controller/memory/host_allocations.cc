@@ -68,6 +68,7 @@ void HostAllocations::UndoAlloc(const SessionPtr& session, const wire::HostAlloc
                                 const StepQueue::Finish& finish) {
   session->memory.host_blocks.erase(block.offset);
   session->memory.host->Free(block.offset);
+  segments_.NoteFreed(*session);
   executors_.RunOnAll(UnmapMessage(*session, block),
                       [session, call, why, finish](const absl::Status&) {
                         SendMemoryReply(*session, call.request_id, kCudaErrorMemoryAllocation,
@@ -92,6 +93,7 @@ void HostAllocations::FreeNow(const SessionPtr& session, const wire::HostFree& c
     return finish();
   }
   memory.host_blocks.erase(block->offset);
+  segments_.NoteFreed(*session);
   const auto unmapped = [this, session, call, block, finish](const absl::Status& status) {
     if (!status.ok()) spdlog::error("unmapping host memory failed: {}", status.ToString());
     const memory::Block unused = status.ok() ? *block : memory::Block{};

@@ -96,15 +96,20 @@ void ReleaseAll(SessionAddresses& to, std::vector<Block>& owned) {
 SessionSegments::SessionSegments(const Options& options)
     : options_(options),
       device_(options.addresses.device_bytes, DeviceSegmentBytes(options.chunk_bytes)),
-      host_(options.addresses.host_bytes, kHostSegmentBytes) {}
+      host_(options.addresses.host_bytes, kHostSegmentBytes),
+      budget_(options.host_budget) {}
 
 absl::Status SessionSegments::Begin(ClientSession& session, Bytes memory_limit) {
   // Room for fragmentation, so that a program can allocate all of its limit. Chunks that lie apart
   // take up to twice their bytes of addresses.
   const Bytes room = 2 * memory_limit + memory_limit / 4;
   Prepare(session, RoundUp(std::max(options_.address_range, room), device_.segment_bytes()));
+  TORPOR_RETURN_IF_ERROR(budget_.Admit(session));
   SessionAllocations& memory = session.memory;
-  return Grow(device_, memory.device_segments, *memory.device, 1, memory.address_limit);
+  absl::Status status =
+      Grow(device_, memory.device_segments, *memory.device, 1, memory.address_limit);
+  if (!status.ok()) budget_.Forget(session);
+  return status;
 }
 
 void SessionSegments::Prepare(ClientSession& session, Bytes address_limit) {
@@ -140,22 +145,37 @@ absl::Status SessionSegments::Restore(ClientSession& session, const LoggedSessio
     return absl::FailedPreconditionError("its addresses are not free");
   }
   for (const auto& [offset, piece] : logged.host.pieces) memory.host_blocks[offset] = piece.bytes;
+  // Whatever the budget is now: what a session has stays.
+  budget_.Settle(session);
   return absl::OkStatus();
 }
 
 absl::StatusOr<Block> SessionSegments::AllocateDevice(ClientSession& session, Bytes bytes) {
   SessionAllocations& memory = session.memory;
-  return Allocate(device_, memory.device_segments, *memory.device, bytes, memory.address_limit);
+  TORPOR_ASSIGN_OR_RETURN(const Block block, Allocate(device_, memory.device_segments,
+                                                      *memory.device, bytes, memory.address_limit));
+  return Admitted(session, *memory.device, block);
 }
 
 absl::StatusOr<Block> SessionSegments::AllocateHost(ClientSession& session, Bytes bytes) {
   SessionAllocations& memory = session.memory;
-  return Allocate(host_, memory.host_segments, *memory.host, bytes, kHostArenaBytes);
+  TORPOR_ASSIGN_OR_RETURN(const Block block, Allocate(host_, memory.host_segments, *memory.host,
+                                                      bytes, kHostArenaBytes));
+  return Admitted(session, *memory.host, block);
+}
+
+absl::StatusOr<Block> SessionSegments::Admitted(ClientSession& session, RangeAllocator& allocator,
+                                                Block block) {
+  const absl::Status status = budget_.Admit(session);
+  if (status.ok()) return block;
+  allocator.Free(block.offset);
+  return status;
 }
 
 void SessionSegments::Release(ClientSession& session) {
   ReleaseAll(device_, session.memory.device_segments);
   ReleaseAll(host_, session.memory.host_segments);
+  budget_.Forget(session);
 }
 
 }  // namespace torpor::server

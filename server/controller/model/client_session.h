@@ -35,6 +35,12 @@ struct FreedChunks {
   bool is_going = false;     // a step that gives some back waits or runs
 };
 
+// What HostBudget counts of a session. A plain record.
+struct HostCharge {
+  Bytes bytes = 0;
+  bool is_refused = false;  // since it was last allowed more
+};
+
 // A session's addresses, its allocations, and the files behind both. A plain record.
 struct SessionAllocations {
   SessionKey key{};       // shown by the client and by executors for the files' descriptors
@@ -52,6 +58,7 @@ struct SessionAllocations {
   StepQueue mallocs;                           // runs device allocations in order
   int unfinished_frees = 0;                    // of device memory
   FreedChunks freed;
+  HostCharge charge;
   // The new chunks of an allocation for which the scheduler has found no room yet: only their
   // addresses are taken. Of no bytes if no allocation waits.
   memory::Block growth;

@@ -9,9 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -20,6 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/kept_file.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
 #include "base/uuid.h"
@@ -232,26 +231,6 @@ absl::StatusOr<UniqueFd> AwaitTurn(const std::string& path) {
   return file;
 }
 
-absl::StatusOr<BandwidthCurve> Read(const std::string& path, const LinkIdentity& link) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat("there is no ", path));
-  std::string text(kMaxFileBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return DecodeLinkProfile(text, link);
-}
-
-absl::Status Write(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".new";  // the lock admits one writer
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (file.fail() || rename(temporary.c_str(), path.c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
-  }
-  return absl::OkStatus();
-}
-
 std::string PathOf(const LinkIdentity& link, const std::string& folder) {
   const std::string source = link.source_uuid.empty() ? "" : "-from-" + link.source_uuid;
   return absl::StrCat(folder, "/", link.uuid, source, ".json");
@@ -263,10 +242,13 @@ absl::StatusOr<BandwidthCurve> Profile(
     const std::function<absl::StatusOr<BandwidthCurve>()>& measure) {
   if (folder.empty()) return measure();
   const std::string path = PathOf(link, folder);
-  if (absl::StatusOr<BandwidthCurve> known = Read(path, link); known.ok()) return known;
+  absl::StatusOr<BandwidthCurve> known = ReadLinkProfile(SystemFiles(), path, link);
+  if (known.ok()) return known;
   TORPOR_ASSIGN_OR_RETURN(const UniqueFd turn, AwaitTurn(folder + "/lock"));
   TORPOR_ASSIGN_OR_RETURN(BandwidthCurve curve, measure());
-  if (const absl::Status kept = Write(path, EncodeLinkProfile(link, curve)); !kept.ok()) {
+  // The lock admits one writer.
+  const absl::Status kept = WriteLinkProfile(SystemFiles(), path, link, curve);
+  if (!kept.ok()) {
     spdlog::warn("the link will be measured again at the next start: {}", kept.ToString());
   }
   return curve;
@@ -345,6 +327,17 @@ absl::StatusOr<BandwidthCurve> DecodeLinkProfile(std::string_view text, const Li
     curve.push_back(point);
   }
   return curve;
+}
+
+absl::StatusOr<BandwidthCurve> ReadLinkProfile(Files& files, const std::string& path,
+                                               const LinkIdentity& link) {
+  TORPOR_ASSIGN_OR_RETURN(const std::vector<std::uint8_t> bytes, files.Read(path));
+  return DecodeLinkProfile({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, link);
+}
+
+absl::Status WriteLinkProfile(Files& files, const std::string& path, const LinkIdentity& link,
+                              const BandwidthCurve& curve) {
+  return ReplaceFile(files, path, BytesOf(EncodeLinkProfile(link, curve)), {});
 }
 
 absl::StatusOr<BandwidthCurve> MeasureLink(const Device& device) {

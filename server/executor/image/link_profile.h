@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/files.h"
 #include "memory/bandwidth_curve.h"
 #include "server/executor/gpu/device.h"
 
@@ -31,6 +32,13 @@ std::string EncodeLinkProfile(const LinkIdentity& link, const BandwidthCurve& cu
 // Decodes the curve of `link` from untrusted bytes. InvalidArgument if the text is no profile;
 // FailedPrecondition if the profile belongs to another link.
 absl::StatusOr<BandwidthCurve> DecodeLinkProfile(std::string_view text, const LinkIdentity& link);
+
+// A profile in a file. Replaced as a whole, and then on the disk. Errors are as Files' and as
+// DecodeLinkProfile's.
+absl::StatusOr<BandwidthCurve> ReadLinkProfile(Files& files, const std::string& path,
+                                               const LinkIdentity& link);
+absl::Status WriteLinkProfile(Files& files, const std::string& path, const LinkIdentity& link,
+                              const BandwidthCurve& curve);
 
 // Measures the host's link, which should be idle, with copies to temporarily allocated memory.
 // Takes at most a third of a second.

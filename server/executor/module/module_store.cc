@@ -1,39 +1,19 @@
 #include "server/executor/module/module_store.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdlib>
+#include <random>
 
 #include "absl/strings/str_cat.h"
+#include "base/kept_file.h"
 #include "base/status_macros.h"
-#include "base/unique_fd.h"
 
 namespace torpor::executor {
 namespace {
 
-absl::Status ReadAll(int file, std::vector<std::uint8_t>& bytes) {
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t count = read(file, bytes.data() + done, bytes.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return absl::ErrnoToStatus(errno, "read");
-    if (count == 0) return absl::DataLossError("the file ends early");
-    done += static_cast<std::size_t>(count);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status WriteAll(int file, std::span<const std::uint8_t> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = write(file, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return absl::ErrnoToStatus(errno, "write");
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-  }
-  return absl::OkStatus();
+// Makes names of processes that store the same module at one time different.
+std::string RandomSuffix() {
+  std::random_device random;
+  return absl::StrCat(".", absl::Hex(random(), absl::kZeroPad8),
+                      absl::Hex(random(), absl::kZeroPad8));
 }
 
 }  // namespace
@@ -44,15 +24,9 @@ std::string ModuleStore::PathOf(const Sha256Digest& digest) const {
 
 absl::StatusOr<std::vector<std::uint8_t>> ModuleStore::Read(const Sha256Digest& digest) const {
   const std::string path = PathOf(digest);
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat status {};
-  if (!file || fstat(file.get(), &status) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open module ", path));
-  }
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(status.st_size));
-  const absl::Status read = ReadAll(file.get(), bytes);
-  if (!read.ok() || Sha256(bytes.data(), bytes.size()) != digest) {
-    unlink(path.c_str());
+  TORPOR_ASSIGN_OR_RETURN(std::vector<std::uint8_t> bytes, files_.Read(path));
+  if (Sha256(bytes.data(), bytes.size()) != digest) {
+    TORPOR_RETURN_IF_ERROR(files_.Remove(path));
     return absl::NotFoundError(absl::StrCat("module ", path, " is damaged; removed"));
   }
   return bytes;
@@ -65,21 +39,7 @@ absl::Status ModuleStore::Write(const Sha256Digest& digest,
     return absl::InvalidArgumentError(
         absl::StrCat("the uploaded module has SHA-256 ", ToHex(actual), ", not ", ToHex(digest)));
   }
-  const std::string path = PathOf(digest);
-  std::string temporary = absl::StrCat(path, ".XXXXXX");
-  const UniqueFd file(mkostemp(temporary.data(), O_CLOEXEC));
-  if (!file) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write a module to ", directory_));
-  }
-  absl::Status status = WriteAll(file.get(), bytes);
-  // Sync before renaming, so that a visible name always means a complete module, even after a
-  // crash.
-  if (status.ok() && fsync(file.get()) != 0) status = absl::ErrnoToStatus(errno, "fsync");
-  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
-    status = absl::ErrnoToStatus(errno, "rename");
-  }
-  if (!status.ok()) unlink(temporary.c_str());
-  return status;
+  return ReplaceFile(files_, PathOf(digest), bytes, {.mode = 0600, .suffix = RandomSuffix()});
 }
 
 absl::StatusOr<bool> ModuleUploadBuffer::Add(const Sha256Digest& digest, std::uint64_t total_bytes,

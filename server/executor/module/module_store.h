@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/files.h"
 #include "base/sha256.h"
 
 namespace torpor::executor {
@@ -15,17 +16,20 @@ namespace torpor::executor {
 // hexadecimal. Processes may share the directory. Thread-safe.
 class ModuleStore {
  public:
-  explicit ModuleStore(std::string directory) : directory_(std::move(directory)) {}
+  // `files` must outlive the object.
+  explicit ModuleStore(std::string directory, Files& files = SystemFiles())
+      : directory_(std::move(directory)), files_(files) {}
 
   // NotFound if the node lacks the module, or has a broken copy, which is then removed.
   absl::StatusOr<std::vector<std::uint8_t>> Read(const Sha256Digest& digest) const;
-  // InvalidArgument if the bytes have another digest.
+  // InvalidArgument if the bytes have another digest, Unavailable if they cannot be stored.
   absl::Status Write(const Sha256Digest& digest, std::span<const std::uint8_t> bytes) const;
 
  private:
   std::string PathOf(const Sha256Digest& digest) const;
 
   const std::string directory_;
+  Files& files_;
 };
 
 // Assembles a module that a client uploads in consecutive pieces. Not thread-safe.

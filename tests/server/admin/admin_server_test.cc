@@ -90,6 +90,7 @@ class AdminServerTest : public ::testing::Test {
 TEST_F(AdminServerTest, StatusIsTheSnapshot) {
   node_.state = "ready";
   node_.swaps_in = 7;
+  node_.host_memory = {.budget = 9, .used = 8};
   GpuSnapshot& gpu = node_.gpus.emplace_back();
   gpu.gpu = 3;
   gpu.state = "ready";
@@ -102,6 +103,8 @@ TEST_F(AdminServerTest, StatusIsTheSnapshot) {
   EXPECT_EQ(status->version(), "0.1.0");
   EXPECT_EQ(status->http_address(), "127.0.0.1:8000");
   EXPECT_EQ(status->swaps_in(), 7u);
+  EXPECT_EQ(status->host_memory_bytes(), 9u);
+  EXPECT_EQ(status->host_memory_used_bytes(), 8u);
   ASSERT_EQ(status->gpus_size(), 1);
   EXPECT_EQ(status->gpus(0).gpu(), 3);
   EXPECT_EQ(status->gpus(0).executor_pid(), 42);

@@ -64,6 +64,35 @@ TEST_F(ControllerMemory, AddressesNeedNoLease) {
   EXPECT_FALSE(executors_[0].link->log.back().has_grow());
 }
 
+class ControllerHostBudget : public ControllerHarness {
+ protected:
+  ControllerHostBudget() {
+    options_.host_budget = 20 * kMiB;
+    RestartTorpord();
+  }
+};
+
+TEST_F(ControllerHostBudget, AFunctionIsToldWhoseMemoryDoesNotFit) {
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  Client b = Connect("token-b");
+  const auto first = Malloc(a, 16 * kMiB);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->error, 0) << first->message;
+  const auto second = Malloc(b, 8 * kMiB);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->error, kCudaErrorMemoryAllocation);
+  EXPECT_NE(second->message.find("8MiB more are needed"), std::string::npos) << second->message;
+  EXPECT_NE(second->message.find("host_memory 20MiB"), std::string::npos) << second->message;
+  EXPECT_EQ(controller_->Snapshot().host_memory.refusals, 1u);
+  EXPECT_EQ(Free(a, first->address)->error, 0);
+  EXPECT_EQ(Malloc(b, 8 * kMiB)->error, 0);
+  Disconnect(a);
+  Disconnect(b);
+  Settle();
+  EXPECT_EQ(controller_->Snapshot().host_memory.used, 0u);
+}
+
 class ControllerMemoryApart : public ControllerHarness {
  protected:
   ControllerMemoryApart() : ControllerHarness(1, AddressMode::kTranslate) {}

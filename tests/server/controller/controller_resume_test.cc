@@ -126,6 +126,25 @@ TEST_F(ResumeTest, AClientGoesOnWithItsMemory) {
   Serve("c", client);
 }
 
+TEST_F(ResumeTest, WhatASessionHasStaysUnderASmallerBudget) {
+  Client client = Connect("token-c");
+  const auto first = Malloc(client, 8 * kMiB);
+  ASSERT_TRUE(first && first->error == kCudaSuccess);
+  options_.host_budget = 4 * kMiB;
+  Restart(client, "token-c");
+  EXPECT_GT(controller_->Snapshot().host_memory.used, 8 * kMiB);
+  EXPECT_EQ(controller_->Snapshot().host_memory.budget, 4 * kMiB);
+  const auto second = Malloc(client, kMiB);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->error, kCudaErrorMemoryAllocation);
+  EXPECT_NE(second->message.find("host_memory 4MiB"), std::string::npos) << second->message;
+  EXPECT_EQ(Free(client, first->address)->error, kCudaSuccess);
+  const auto third = Malloc(client, kMiB);
+  ASSERT_TRUE(third);
+  EXPECT_EQ(third->error, kCudaSuccess) << third->message;
+  Serve("c", client);
+}
+
 TEST_F(ResumeTest, AnExecutorLearnsOfPinnedMemoryToo) {
   Client client = Connect("token-c");
   Say(client, wire::HostAlloc{client.next_request++, 8192});

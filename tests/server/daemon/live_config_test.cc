@@ -25,6 +25,7 @@ class LiveConfigTest : public testing::Test {
     std::string name = testing::TempDir() + "live-XXXXXX";
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     folder_ = name;
+    std::filesystem::create_directory(folder_ / "state");
     WriteFile(kDigits);
     Restart();
   }
@@ -236,6 +237,7 @@ TEST_F(LiveConfigTest, ABrokenFileOfChangesIsNamed) {
 }
 
 TEST_F(LiveConfigTest, WhatCannotBeKeptIsNotApplied) {
+  std::filesystem::remove(folder_ / "state");
   std::ofstream(folder_ / "state") << "a file in the folder's place";
   EXPECT_EQ(Set("digits", {{"deadline", "2s"}}).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(applied_, 0);

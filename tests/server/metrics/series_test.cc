@@ -25,6 +25,7 @@ TEST_F(SeriesTest, ANodesReasonsAreThereFromTheStart) {
   series.CountLostExecutor(GpuIndex{2});
   NodeSnapshot node;
   node.sessions = 5;
+  node.host_memory = {.budget = 9, .used = 8, .refusals = 6};
   node.addresses = {
       .mode = "translate", .fallback = "refused", .base = 1, .bytes = 3, .free_bytes = 2};
   series.Render(node);
@@ -32,6 +33,9 @@ TEST_F(SeriesTest, ANodesReasonsAreThereFromTheStart) {
   EXPECT_THAT(Text(), HasSubstr("torpor_write_back_bytes_total{reason=\"idle\"} 100"));
   EXPECT_THAT(Text(), HasSubstr("torpor_executors_lost_total{gpu=\"2\"} 1"));
   EXPECT_THAT(Text(), HasSubstr("torpor_sessions 5"));
+  EXPECT_THAT(Text(), HasSubstr("torpor_host_memory_bytes 9"));
+  EXPECT_THAT(Text(), HasSubstr("torpor_host_memory_used_bytes 8"));
+  EXPECT_THAT(Text(), HasSubstr("torpor_host_memory_refusals_total 6"));
   EXPECT_THAT(Text(), HasSubstr("torpor_address_mode{mode=\"translate\"} 1"));
   EXPECT_THAT(Text(), HasSubstr("torpor_address_fallback 1"));
   EXPECT_THAT(Text(), HasSubstr("torpor_free_address_bytes 2"));

@@ -46,6 +46,20 @@ TEST(ValueKindsTest, FormattedValuesAreReadAgain) {
   EXPECT_EQ(IndexListKind().Parse("0,2").value(), (std::vector<int>{0, 2}));
 }
 
+TEST(ValueKindsTest, AShareIsOfWhatThereIs) {
+  const SizeOrShareKind kind{.min = kMiB};
+  EXPECT_EQ(kind.Parse("80%").value(), (SizeOrShare{.percent = 80}));
+  EXPECT_EQ(kind.Parse("2GiB").value(), (SizeOrShare{.bytes = 2 * kGiB}));
+  EXPECT_EQ(kind.Format({.percent = 80}), "80%");
+  EXPECT_EQ(kind.Format({.bytes = 2 * kGiB}), "2GiB");
+  EXPECT_EQ((SizeOrShare{.percent = 80}).Of(1000), 800u);
+  EXPECT_EQ((SizeOrShare{.percent = 100}).Of(~Bytes{0}), ~Bytes{0});
+  EXPECT_EQ((SizeOrShare{.bytes = 7}).Of(1000), 7u);
+  for (const char* text : {"0%", "101%", "%", "-1%", "80 percent", "1KiB", "", "8.5%"}) {
+    EXPECT_FALSE(kind.Parse(text).ok()) << text;
+  }
+}
+
 TEST(ValueKindsTest, RangesAreChecked) {
   EXPECT_TRUE(SizeKind{.min = kKiB}.Parse("1KiB").ok());
   EXPECT_FALSE(SizeKind{.min = kKiB}.Parse("1023").ok());

@@ -63,6 +63,16 @@ TEST(NodeReportTest, AddressesAreToldWithTheReasonForTheirMode) {
             std::string::npos);
 }
 
+TEST(NodeReportTest, HostMemoryIsToldWithItsBudget) {
+  v1::NodeStatus status;
+  status.set_host_memory_bytes(std::uint64_t{8} << 30);
+  status.set_host_memory_used_bytes(std::uint64_t{3} << 30);
+  status.set_host_memory_refusals(2);
+  EXPECT_NE(StatusTable(status).find("host      3.0GiB of 8.0GiB allocated, 2 refused\n"),
+            std::string::npos);
+  EXPECT_NE(StatusJson(status).find("\"host_memory_bytes\": 8589934592"), std::string::npos);
+}
+
 TEST(NodeReportTest, AFunctionIsToldWithItsObjective) {
   v1::FunctionStatus function;
   function.set_name("digits");

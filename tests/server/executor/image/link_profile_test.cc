@@ -9,6 +9,8 @@
 #include <fstream>
 #include <string>
 
+#include "tests/base/disk_faults.h"
+
 namespace torpor::executor {
 namespace {
 
@@ -70,6 +72,24 @@ TEST(LinkProfileTest, TheFastestPeersComeFirstAndEqualOnesInTheirOrder) {
   EXPECT_THAT(RankByRate({}), IsEmpty());
   EXPECT_THAT(RankByRate({{3, 25e9}, {1, 50e9}, {2, 100e9}}), ElementsAre(2, 1, 3));
   EXPECT_THAT(RankByRate({{3, 24e9}, {1, 49e9}, {2, 51e9}, {0, 25e9}}), ElementsAre(1, 2, 3, 0));
+}
+
+TEST(LinkProfileTest, IsOldOrNewWhateverTheDiskDoes) {
+  const std::string path = "/links/GPU-1.json";
+  const BandwidthCurve before = {{64 * kKiB, 3e9}};
+  const int operations = TryAllFaults(
+      {.prepare =
+           [&](SimulatedDisk& disk) {
+             ASSERT_TRUE(WriteLinkProfile(disk, path, kLink, before).ok());
+           },
+       .write = [&](SimulatedDisk& disk) { return WriteLinkProfile(disk, path, kLink, kCurve); },
+       .check =
+           [&](SimulatedDisk& disk, bool is_new) {
+             const auto read = ReadLinkProfile(disk, path, kLink);
+             ASSERT_TRUE(read.ok()) << read.status();
+             EXPECT_TRUE(*read == kCurve || (!is_new && *read == before));
+           }});
+  EXPECT_EQ(operations, 5);
 }
 
 // On an emulated GPU, in this process. Its link moves 1 GB/s of what the clock on the wall shows,

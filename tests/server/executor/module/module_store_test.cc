@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/base/disk_faults.h"
+
 namespace torpor::executor {
 namespace {
 
@@ -43,6 +45,35 @@ TEST_F(ModuleStoreTest, ADamagedFileIsNoModule) {
   EXPECT_TRUE(absl::IsNotFound(store.Read(digest_).status()));
   ASSERT_TRUE(store.Write(digest_, bytes_).ok());
   EXPECT_TRUE(store.Read(digest_).ok());
+}
+
+TEST_F(ModuleStoreTest, AModuleIsThereOrNotWhateverTheDiskDoes) {
+  const int operations =
+      TryAllFaults({.prepare = [](SimulatedDisk&) {},
+                    .write =
+                        [this](SimulatedDisk& disk) {
+                          return ModuleStore("/modules", disk).Write(digest_, bytes_);
+                        },
+                    .check =
+                        [this](SimulatedDisk& disk, bool is_new) {
+                          const ModuleStore store("/modules", disk);
+                          const auto read = store.Read(digest_);
+                          EXPECT_TRUE(read.ok() || (!is_new && absl::IsNotFound(read.status())))
+                              << read.status();
+                          EXPECT_EQ(read.value_or(bytes_), bytes_);
+                          EXPECT_TRUE(store.Write(digest_, bytes_).ok());
+                          EXPECT_EQ(*store.Read(digest_), bytes_);
+                        }});
+  EXPECT_EQ(operations, 5);
+}
+
+TEST_F(ModuleStoreTest, ADiskThatCannotBeReadIsNoDamage) {
+  SimulatedDisk disk;
+  const ModuleStore store("/modules", disk);
+  ASSERT_TRUE(store.Write(digest_, bytes_).ok());
+  disk.FailAt(1, EIO);
+  EXPECT_TRUE(absl::IsUnavailable(store.Read(digest_).status()));
+  EXPECT_EQ(*store.Read(digest_), bytes_);
 }
 
 TEST_F(ModuleStoreTest, PiecesComeInOrder) {

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "absl/status/status.h"
+#include "base/units.h"
+#include "server/controller/model/client_session.h"
+
+namespace torpor::server {
+
+// Host memory of a session without allocations: pages of block states and of the window.
+inline constexpr Bytes kSessionBytes = 128 * kKiB;
+
+// How much host memory sessions may take, and take. Allocations count, in whole chunks, written or
+// not: a write-back must never find the memory gone. On the
+// controller's thread.
+class HostBudget {
+ public:
+  static constexpr Bytes kUnlimited = std::numeric_limits<Bytes>::max();
+
+  struct Use {
+    Bytes budget = kUnlimited;
+    Bytes used = 0;
+    std::uint64_t refusals = 0;
+  };
+
+  explicit HostBudget(Bytes budget) : use_{.budget = budget} {}
+
+  // The session is new, or has allocated. ResourceExhausted, with a reason for users, if that is
+  // beyond the budget: the caller takes the allocation back. The first refusal of a session is
+  // logged, and the first after it was allowed more.
+  absl::Status Admit(ClientSession& session);
+  // The session has freed memory, or was restored with allocations.
+  void Settle(ClientSession& session);
+  // The session has no memory any more.
+  void Forget(ClientSession& session);
+
+  const Use& use() const { return use_; }
+
+ private:
+  void Count(ClientSession& session, Bytes bytes);
+
+  Use use_;
+};
+
+}  // namespace torpor::server
