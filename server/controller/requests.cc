@@ -13,6 +13,8 @@ namespace torpor::server {
 namespace {
 
 constexpr Duration kConfirmPatience = std::chrono::seconds(1);
+// For the word of a session whether it can do its lost work again.
+constexpr Duration kVerdictPatience = std::chrono::milliseconds(200);
 // Leases that may end untaken before the request fails; only where another instance may do better.
 constexpr int kMaxLeasesUntaken = 3;
 
@@ -130,7 +132,14 @@ void Requests::ConfirmLease(RequestId request, const std::function<void()>& done
     return done();
   }
   const std::optional<InstanceLease>& lease = instances_.At(found->second.instance).lease;
-  if (!lease || lease->requests.count(request) == 0) return done();
+  if (!lease || lease->requests.count(request) == 0) {
+    // Of a lease that is to be replayed the program may know more than its client library has told.
+    const bool waits_again =
+        found->second.was_granted && found->second.state == Request::State::kQueued;
+    if (!waits_again) return done();
+    loop_.RunAt(loop_.Now() + kVerdictPatience, done);
+    return;
+  }
   // Either the executors answer, or their death is noticed first; a hanging executor is not waited
   // for.
   const auto is_done = std::make_shared<bool>(false);

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -78,7 +77,8 @@ absl::StatusOr<std::map<GpuIndex, ProcessIdentity>> SessionRecords::TakeExecutor
         "with other settings");
   }
   // Of two for one GPU the earlier is about to end.
-  for (const ExecutorRan& executor : living | std::views::reverse) {
+  std::ranges::reverse(living);
+  for (const ExecutorRan& executor : living) {
     const GpuIndex gpu{static_cast<int>(executor.gpu)};
     const bool is_served = std::ranges::find(gpus, gpu) != gpus.end();
     if (is_same_kind && is_served && taken.emplace(gpu, IdentityOf(executor)).second) {

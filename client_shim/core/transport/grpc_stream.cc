@@ -188,6 +188,7 @@ void GrpcStream::Write() {
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       return;
     } else if (errno != EINTR) {
+      was_cut_ = true;
       return Close(std::string("the connection broke: ") + std::strerror(errno));
     }
   }
@@ -199,7 +200,7 @@ void GrpcStream::Transfer() {
   const ssize_t got = Receive(fd(), buffer, sizeof buffer, MSG_DONTWAIT);
   if (got > 0) Feed({buffer, static_cast<std::size_t>(got)});
   if (got != 0 && got != -2) return;
-  was_cut_ = !closed_;
+  was_cut_ = was_cut_ || !closed_;
   FeedEnd("it closed the connection");
 }
 

@@ -92,7 +92,9 @@ TEST(NodeReportTest, AFunctionIsToldWithItsObjective) {
             "standing     -\n"
             "waiting      3, any number may\n"
             "priority     0\n"
-            "keep alive   off\n");
+            "keep alive   off\n"
+            "process      -\n"
+            "strikes      0\n");
   function.set_required_count(-150);
   function.set_is_first_group(true);
   EXPECT_NE(

@@ -144,6 +144,15 @@ class ChannelLossesTest : public ::testing::Test {
     std::vector<CommandChannel::Watched> watched;
     while (!channel_->Watch(watched).has_value()) std::this_thread::yield();
   }
+  // The end of the executor's connection has been noticed.
+  void AwaitNoLink() {
+    std::vector<CommandChannel::Watched> watched;
+    do {
+      watched.clear();
+      channel_->Watch(watched);
+      std::this_thread::yield();
+    } while (!watched.empty());
+  }
   // The commands with numbers that the executor has got, as "call:number".
   std::vector<std::string> Numbered(std::size_t executor) const {
     std::vector<std::string> found;
@@ -337,7 +346,7 @@ TEST_F(ChannelLossesTest, ACallOutlivesTorpord) {
   auto call = UnansweredCall(0);
   channel_->OnDaemonGone();
   executors_[0]->Die();
-  AwaitSuspension();
+  AwaitNoLink();
   EXPECT_FALSE(channel_->IsDrained());
   std::vector<CommandChannel::Watched> watched;
   EXPECT_FALSE(channel_->Watch(watched).has_value()) << "nobody will tell of the executor's end";
