@@ -82,7 +82,7 @@ absl::Status FromMessage(const v1::TorpordMessage::Refusal& message) {
   // Never OK: there is no grant.
   const auto code = message.code() == 0 ? absl::StatusCode::kUnknown
                                         : static_cast<absl::StatusCode>(message.code());
-  const absl::Status status(code, message.message());
+  absl::Status status(code, message.message());
   if (message.retry_after_s() == 0) return status;
   return WithRetryAfter(status, std::chrono::seconds(message.retry_after_s()));
 }
