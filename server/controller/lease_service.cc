@@ -250,7 +250,6 @@ Duration LeaseService::PatienceWith(const ClientSession& session,
   return std::clamp(limit + kOverduePatience - loop_.Now(), kOverduePatience, kSessionPatience);
 }
 
-
 void LeaseService::CloseUnless(SessionId session, LeaseId lease, ParticipantState passed,
                                const char* reason) {
   const SessionPtr found = sessions_.Find(session);

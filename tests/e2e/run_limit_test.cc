@@ -1,4 +1,5 @@
-// Functions that do not give the GPU back: it is taken from them, and their neighbour loses nothing.
+// Functions that do not give the GPU back: it is taken from them, and their neighbour loses
+// nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
