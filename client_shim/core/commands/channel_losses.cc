@@ -69,15 +69,16 @@ void CommandChannel::Break(const ExecutorLinkPtr& link, cudaError_t error, const
   links_.Remove(link);
   const bool tells_program = link->Break(error, why);
   if (lease_link_ == link) replay_.DropCheckpoint();
-  if (lease_link_ == link) CarryOut(lease_.ExecutorLost(error, tells_program, Moment()));
+  if (lease_link_ != link) return;
+  CarryOut(lease_.ExecutorLost(error, tells_program, Moment()));
+  if (replay_.daemon_is_gone()) CarryOut(lease_.NoteDaemonGone(Moment()));
 }
 
 // Executors may live on, and serve the lease that there is.
 void CommandChannel::OnDaemonGone() {
   const Lock lock(mutex_);
   replay_.NoteDaemonGone();
-  if (lease_.state() == ClientLease::State::kLost)
-    CarryOut(lease_.NoteLossByDaemon(cudaErrorDevicesUnavailable, Moment()));
+  CarryOut(lease_.NoteDaemonGone(Moment()));
 }
 
 void CommandChannel::OnResumed(const wire::ResumeReply& resumed) {
@@ -85,8 +86,6 @@ void CommandChannel::OnResumed(const wire::ResumeReply& resumed) {
   // Executors have let go of the session, or have ended.
   for (const ExecutorLinkPtr& link : links_.All())
     BreakLink(link, cudaErrorDevicesUnavailable, "torpord was started anew");
-  if (lease_.state() == ClientLease::State::kLost)
-    CarryOut(lease_.NoteLossByDaemon(cudaErrorDevicesUnavailable, Moment()));
   replay_.NoteDaemonBack();
   replay_.TrimTo(resumed.saved_command);
   if (lease_.state() == ClientLease::State::kSuspended) return EndSuspension();

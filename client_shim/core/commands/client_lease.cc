@@ -1,6 +1,7 @@
 #include "client_shim/core/commands/client_lease.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace torpor::shim {
 
@@ -90,6 +91,15 @@ LeaseActions ClientLease::NoteLossByDaemon(cudaError_t error, LeaseMoment at) {
   LeaseActions actions;
   daemon_knows_ = true;
   error_ = error;
+  SettleLoss(at, actions);
+  return actions;
+}
+
+LeaseActions ClientLease::NoteDaemonGone(LeaseMoment at) {
+  LeaseActions actions;
+  if (state_ != State::kLost) return actions;
+  actions.ends_request = std::exchange(is_explicit_, false);
+  daemon_knows_ = true;
   SettleLoss(at, actions);
   return actions;
 }

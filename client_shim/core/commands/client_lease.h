@@ -72,6 +72,8 @@ class ClientLease {
   LeaseActions NoteDrained(LeaseMoment at);
   // The daemon has ended the present lease. The owner reports ExecutorLost too if HasExecutor().
   LeaseActions NoteLossByDaemon(cudaError_t error, LeaseMoment at);
+  // The daemon is gone, and nobody is left to end a lost lease: the program's knowledge suffices.
+  LeaseActions NoteDaemonGone(LeaseMoment at);
   // The executor is gone, and another one is to replay; requires HasExecutor().
   void Suspend(LeaseMoment at);
   // The daemon has ended a suspended lease; requires kSuspended.

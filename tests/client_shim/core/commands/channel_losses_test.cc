@@ -524,11 +524,39 @@ TEST_F(NotReplayed, LosesTheCallsOfTheLeaseAndGoesOn) {
   channel_->OnDaemonGone();
   channel_->OnResumed({});
   EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
-  EXPECT_EQ(Launch(), cudaErrorDevicesUnavailable) << "as by a LeaseLost";
   EXPECT_EQ(health_.sticky(), cudaSuccess);
+  auto next = std::async(std::launch::async, [this] { return Synchronize(); });
+  while (daemon_.All<wire::LeaseRequest>().empty()) std::this_thread::yield();
   ASSERT_TRUE(Grant(1));
-  EXPECT_EQ(Synchronize(), cudaSuccess);
+  EXPECT_EQ(next.get(), cudaSuccess);
   EXPECT_TRUE(daemon_.All<wire::ReplayFailed>().empty());
+}
+
+TEST_F(NotReplayed, AnExecutorThatDiesWithoutTorpordEndsTheLease) {
+  ASSERT_TRUE(Grant(0));
+  auto call = UnansweredCall(0);
+  channel_->OnDaemonGone();
+  executors_[0]->Die();
+  EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
+  auto next = std::async(std::launch::async, [this] { return Synchronize(); });
+  channel_->OnResumed({});
+  while (daemon_.All<wire::LeaseRequest>().empty()) std::this_thread::yield();
+  ASSERT_TRUE(Grant(1));
+  EXPECT_EQ(next.get(), cudaSuccess);
+}
+
+TEST_F(NotReplayed, AnUntoldLossIsTold) {
+  ASSERT_TRUE(Grant(0));
+  executors_[0]->Await(kAttach);
+  ASSERT_EQ(Launch(), cudaSuccess);
+  channel_->Flush();
+  channel_->OnDaemonGone();
+  channel_->OnResumed({});
+  EXPECT_EQ(Synchronize(), cudaErrorDevicesUnavailable);
+  auto next = std::async(std::launch::async, [this] { return Synchronize(); });
+  while (daemon_.All<wire::LeaseRequest>().empty()) std::this_thread::yield();
+  ASSERT_TRUE(Grant(1));
+  EXPECT_EQ(next.get(), cudaSuccess);
 }
 
 }  // namespace

@@ -98,6 +98,16 @@ TEST_F(ClientLeaseTest, ALostExplicitLeaseFailsCallsUntilTheDaemonEndsIt) {
   EXPECT_EQ(lease_.state(), ClientLease::State::kNone);
 }
 
+TEST_F(ClientLeaseTest, ALostExplicitLeaseEndsWithoutADaemonWhenTheProgramKnows) {
+  Grant(7, true);
+  EXPECT_FALSE(lease_.NoteDaemonGone(Now()).ends_request) << "an executor serves the lease";
+  lease_.ExecutorLost(kError, false, Now());
+  EXPECT_TRUE(lease_.NoteDaemonGone(Now()).ends_request);
+  EXPECT_EQ(lease_.state(), ClientLease::State::kLost);
+  EXPECT_EQ(Fail(true), kError);
+  EXPECT_EQ(lease_.state(), ClientLease::State::kNone);
+}
+
 TEST_F(ClientLeaseTest, ALostImplicitLeaseEndsWhenProgramAndDaemonKnow) {
   Grant(7, false);
   lease_.ExecutorLost(kError, false, Now());
