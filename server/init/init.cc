@@ -12,6 +12,7 @@
 #include <set>
 
 #include "base/descriptor_limit.h"
+#include "base/poll_timeout.h"
 #include "base/status_macros.h"
 #include "server/daemon/service_manager.h"
 #include "server/init/notify_message.h"
@@ -144,12 +145,7 @@ TimePoint Init::NextDue() const {
 void Init::Wait(TimePoint until) {
   std::array<pollfd, 2> polled = {pollfd{signals_.descriptor(), POLLIN, 0},
                                   pollfd{socket_.descriptor(), POLLIN, 0}};
-  int timeout_ms = -1;
-  if (until != TimePoint::max()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.Now());
-    timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
-  }
-  poll(polled.data(), polled.size(), timeout_ms);
+  poll(polled.data(), polled.size(), PollTimeout(until, clock_.Now()));
 }
 
 void Init::ReceiveMessages() {
