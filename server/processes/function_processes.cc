@@ -12,6 +12,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/poll_timeout.h"
+#include "server/processes/instance_process.h"
+#include "server/supervisor/process_record.h"
 
 namespace torpor::server {
 namespace {
@@ -80,8 +83,8 @@ FunctionProcesses::Entry& FunctionProcesses::EntryOf(const std::string& name) {
 void FunctionProcesses::Adopt(const Commands& commands) {
   for (const auto& file : std::filesystem::directory_iterator(options_.record_dir)) {
     if (file.path().extension() != kRecordSuffix) continue;
-    const std::optional<InstanceRecord> record = ReadInstanceRecord(file.path());
-    auto process = record ? InstanceProcess::Adopt(record->process) : nullptr;
+    const std::optional<ProcessRecord> record = ReadProcessRecord(file.path());
+    auto process = record ? ChildProcess::Adopt(record->process) : nullptr;
     if (!process) {
       unlink(file.path().c_str());
       continue;
@@ -89,9 +92,10 @@ void FunctionProcesses::Adopt(const Commands& commands) {
     std::string name = file.path().stem();
     std::ranges::replace(name, '.', '/');
     spdlog::info("function {}: process {} of an earlier torpord is adopted", name, process->pid());
+    process->Leave();
     Entry& entry = EntryOf(name);
     entry.process = std::move(process);
-    entry.fingerprint = record->fingerprint;
+    entry.fingerprint = record->command;
     entry.life.OnStarted(clock_.Now());
     if (const auto command = commands.find(name); command != commands.end()) {
       entry.command = command->second;
@@ -209,7 +213,7 @@ void FunctionProcesses::DoDue(const std::string& name, Entry& entry) {
 }
 
 void FunctionProcesses::StartProcess(const std::string& name, Entry& entry) {
-  auto process = InstanceProcess::Start(*entry.command, entry.record);
+  auto process = StartInstance(*entry.command, entry.record);
   if (process.ok()) {
     entry.process = *std::move(process);
     entry.fingerprint = entry.command->Fingerprint();
@@ -254,12 +258,7 @@ void FunctionProcesses::Wait() {
     if (entry.process) polled.push_back({entry.process->descriptor(), POLLIN, 0});
     if (has_commands_) until = std::min(until, entry.life.next());
   }
-  int timeout_ms = -1;
-  if (until != TimePoint::max()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.Now());
-    timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
-  }
-  poll(polled.data(), polled.size(), timeout_ms);
+  poll(polled.data(), polled.size(), PollTimeout(until, clock_.Now()));
   eventfd_t ignored = 0;
   eventfd_read(wake_.get(), &ignored);
 }

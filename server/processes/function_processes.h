@@ -15,8 +15,8 @@
 #include "server/controller/model/instance_lives.h"
 #include "server/controller/node_snapshot.h"
 #include "server/processes/instance_command.h"
-#include "server/processes/instance_process.h"
 #include "server/processes/process_life.h"
+#include "server/supervisor/child_process.h"
 
 namespace torpor::server {
 
@@ -64,7 +64,7 @@ class FunctionProcesses final : public InstanceLives {
     ProcessLife life;
     std::optional<InstanceCommand> command;  // nullopt: not wanted any more
     std::string fingerprint;                 // of the running process
-    std::unique_ptr<InstanceProcess> process;
+    std::unique_ptr<ChildProcess> process;
     std::string last_end;
 
     Duration grace() const;

@@ -2,27 +2,20 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern "C" {
-#include <sys/pidfd.h>  // of glibc 2.36: has no linkage of its own
-}
 
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <vector>
 
 #include "base/status_macros.h"
-#include "base/write_file.h"
+#include "base/unique_fd.h"
+#include "server/supervisor/process_record.h"
 
 namespace torpor::server {
 namespace {
@@ -140,25 +133,8 @@ absl::StatusOr<Pipe> OpenPipe() {
 
 }  // namespace
 
-absl::Status WriteInstanceRecord(const std::string& path, const InstanceRecord& record) {
-  const std::string new_path = path + ".new";
-  TORPOR_RETURN_IF_ERROR(
-      WriteFile(new_path, fmt::format("{} {} {}\n", record.process.pid, record.process.start_ticks,
-                                      record.fingerprint)));
-  if (rename(new_path.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, fmt::format("cannot replace {}", path));
-}
-
-std::optional<InstanceRecord> ReadInstanceRecord(const std::string& path) {
-  std::ifstream file(path);
-  InstanceRecord record;
-  file >> record.process.pid >> record.process.start_ticks >> record.fingerprint;
-  if (!file || record.process.pid <= 1) return std::nullopt;
-  return record;
-}
-
-absl::StatusOr<std::unique_ptr<InstanceProcess>> InstanceProcess::Start(
-    const InstanceCommand& command, const std::string& record_path) {
+absl::StatusOr<std::unique_ptr<ChildProcess>> StartInstance(const InstanceCommand& command,
+                                                            const std::string& record_path) {
   const Launch launch(command);
   TORPOR_ASSIGN_OR_RETURN(Pipe go, OpenPipe());
   TORPOR_ASSIGN_OR_RETURN(Pipe failing, OpenPipe());
@@ -169,21 +145,15 @@ absl::StatusOr<std::unique_ptr<InstanceProcess>> InstanceProcess::Start(
     NewProcess(go.reader.get(), failing.writer.get()).Become(launch);
   }
   failing.writer.Reset();
-  UniqueFd pidfd(pidfd_open(pid, 0));
-  const ProcessIdentity identity = IdentityOf(pid).value_or(ProcessIdentity{.pid = pid});
+  std::unique_ptr<ChildProcess> process = ChildProcess::Of(pid);
   const auto give_up = [&](absl::Status why) {
-    go.writer.Reset();
-    kill(pid, SIGKILL);
-    while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    process.reset();
     unlink(record_path.c_str());
     return why;
   };
-  if (const absl::Status written =
-          WriteInstanceRecord(record_path, {identity, command.Fingerprint()});
-      !written.ok()) {
-    return give_up(written);
-  }
+  const ProcessIdentity identity = IdentityOf(pid).value_or(ProcessIdentity{.pid = pid});
+  const absl::Status written = WriteProcessRecord(record_path, {identity, command.Fingerprint()});
+  if (!written.ok()) return give_up(written);
   constexpr char kGo = 1;
   if (write(go.writer.get(), &kGo, 1) != 1) return give_up(absl::ErrnoToStatus(errno, "write"));
   Failure failure;
@@ -191,40 +161,8 @@ absl::StatusOr<std::unique_ptr<InstanceProcess>> InstanceProcess::Start(
   if (read(failing.reader.get(), &failure, sizeof failure) == sizeof failure) {
     return give_up(StatusOf(failure, command));
   }
-  return std::unique_ptr<InstanceProcess>(
-      new InstanceProcess(identity, std::move(pidfd), /*is_child=*/true));
-}
-
-std::unique_ptr<InstanceProcess> InstanceProcess::Adopt(const ProcessIdentity& process) {
-  UniqueFd pidfd = OpenProcess(process);
-  if (!pidfd) return nullptr;
-  return std::unique_ptr<InstanceProcess>(
-      new InstanceProcess(process, std::move(pidfd), /*is_child=*/false));
-}
-
-void InstanceProcess::Signal(int number) const {
-  // Once the process has ended its number may be another's.
-  if (pidfd_send_signal(pidfd_.get(), number, nullptr, 0) == 0) kill(-identity_.pid, number);
-}
-
-bool InstanceProcess::HasEnded(std::string& why) {
-  if (!is_child_) {
-    pollfd ended = {pidfd_.get(), POLLIN, 0};
-    if (poll(&ended, 1, 0) != 1) return false;
-    // The kernel gives numbers out in turn, so that this one is not in use again so soon.
-    kill(-identity_.pid, SIGKILL);
-    why = "of unknown status, as an earlier torpord had started it";
-    return true;
-  }
-  siginfo_t info{};
-  const auto id = static_cast<id_t>(identity_.pid);
-  if (waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return false;
-  kill(-identity_.pid, SIGKILL);  // while the number is kept by the process that was not waited for
-  int status = 0;
-  waitpid(identity_.pid, &status, 0);
-  why = WIFEXITED(status) ? fmt::format("exit status {}", WEXITSTATUS(status))
-                          : fmt::format("signal {}", WTERMSIG(status));
-  return true;
+  process->Leave();
+  return process;
 }
 
 }  // namespace torpor::server

@@ -6,13 +6,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-extern "C" {
-#include <sys/pidfd.h>  // of glibc 2.36: has no linkage of its own
-}
-
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
+
+#include "base/poll_timeout.h"
+#include "server/supervisor/process_record.h"
 
 namespace torpor::server {
 
@@ -32,12 +32,12 @@ RouterKeeper::~RouterKeeper() { Leave(); }
 
 bool RouterKeeper::IsKept(pid_t pid) {
   MutexLock lock(&mutex_);
-  return process_.pid == pid;
+  return process_ && process_->pid() == pid;
 }
 
 void RouterKeeper::OnAttached(pid_t pid) {
   MutexLock lock(&mutex_);
-  if (process_.pid != pid) return;
+  if (!process_ || process_->pid() != pid) return;
   is_attached_ = true;
   kill_at_ = TimePoint::max();
   changed_.SignalAll();
@@ -62,7 +62,7 @@ void RouterKeeper::Stop(Duration patience) {
     if (phase_ == Phase::kKeeping) {
       phase_ = Phase::kStopping;
       kill_at_ = clock_.Now() + patience;
-      Signal(SIGTERM);
+      if (process_) process_->Signal(SIGTERM);
     }
   }
   EndThread();
@@ -72,7 +72,7 @@ void RouterKeeper::Leave() {
   {
     MutexLock lock(&mutex_);
     if (phase_ == Phase::kKeeping) phase_ = Phase::kLeft;
-    if (child_ != nullptr) child_->Leave();
+    if (process_) process_->Leave();
   }
   EndThread();
 }
@@ -86,7 +86,7 @@ void RouterKeeper::Run() {
   while (true) {
     {
       MutexLock lock(&mutex_);
-      if (phase_ == Phase::kLeft || (phase_ == Phase::kStopping && process_.pid == 0)) return;
+      if (phase_ == Phase::kLeft || (phase_ == Phase::kStopping && !process_)) return;
       StartDue();
     }
     Wait();
@@ -98,74 +98,59 @@ void RouterKeeper::Wait() {
   TimePoint until = TimePoint::max();
   {
     MutexLock lock(&mutex_);
-    polled[1].fd = descriptor_.get();
-    until = process_.pid == 0 ? next_start_ : kill_at_;
+    if (process_) polled[1].fd = process_->descriptor();
+    until = process_ ? kill_at_ : next_start_;
   }
-  int timeout_ms = -1;
-  if (until != TimePoint::max()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.Now());
-    timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
-  }
-  poll(polled.data(), polled.size(), timeout_ms);
+  poll(polled.data(), polled.size(), PollTimeout(until, clock_.Now()));
   eventfd_t ignored = 0;
   eventfd_read(wake_.get(), &ignored);
   MutexLock lock(&mutex_);
-  if (process_.pid == 0) return;
+  if (!process_) return;
   if (polled[1].revents != 0) return NoteEnd();
   if (clock_.Now() < kill_at_) return;
-  spdlog::warn("router {} {}; it is killed", process_.pid,
+  spdlog::warn("router {} {}; it is killed", process_->pid(),
                phase_ == Phase::kStopping ? "does not end" : "does not connect");
-  Signal(SIGKILL);
+  process_->Kill();
   kill_at_ = TimePoint::max();  // nothing survives it
 }
 
 void RouterKeeper::Adopt() {
-  const auto recorded = ReadProcessRecord(options_.record_path);
-  if (!recorded) return;
-  descriptor_ = OpenProcess(*recorded);
-  if (!descriptor_) return;
-  process_ = *recorded;
+  const std::optional<ProcessRecord> record = ReadProcessRecord(options_.record_path);
+  if (record) process_ = ChildProcess::Adopt(record->process);
+  if (!process_) return;
   started_ = clock_.Now();
   kill_at_ = started_ + options_.adoption_patience;
-  spdlog::info("router {} runs on; it is taken over", process_.pid);
+  spdlog::info("router {} runs on; it is taken over", process_->pid());
 }
 
 void RouterKeeper::StartDue() {
-  if (phase_ != Phase::kKeeping || process_.pid != 0 || next_start_ > clock_.Now()) return;
+  if (phase_ != Phase::kKeeping || process_ || next_start_ > clock_.Now()) return;
   started_ = clock_.Now();
-  absl::StatusOr<std::unique_ptr<ChildProcess>> child = ChildProcess::Start(options_.command());
-  absl::Status status = child.status();
-  if (child.ok()) {
-    child_ = *std::move(child);
-    descriptor_.Reset(pidfd_open(child_->pid(), 0));
-    process_ = IdentityOf(child_->pid()).value_or(ProcessIdentity{.pid = child_->pid()});
-    kill_at_ = started_ + options_.start_patience;
-    status = WriteProcessRecord(options_.record_path, process_);
-    if (status.ok()) return;
-    spdlog::error("the next torpord will not know of its router: {}", status.ToString());
-    return;
+  absl::StatusOr<std::unique_ptr<ChildProcess>> process = ChildProcess::Start(options_.command());
+  if (!process.ok()) {
+    spdlog::error("no router: {}", process.status().ToString());
+    next_start_ = started_ + pauses_.Next({});
+    return changed_.SignalAll();
   }
-  spdlog::error("no router: {}", status.ToString());
-  next_start_ = started_ + pauses_.Next({});
-  changed_.SignalAll();
+  process_ = *std::move(process);
+  kill_at_ = started_ + options_.start_patience;
+  const pid_t pid = process_->pid();
+  const absl::Status written = WriteProcessRecord(
+      options_.record_path, {IdentityOf(pid).value_or(ProcessIdentity{.pid = pid})});
+  if (written.ok()) return;
+  spdlog::error("the next torpord will not know of its router: {}", written.ToString());
 }
 
 void RouterKeeper::NoteEnd() {
-  std::string why = "it was not a child of this torpord";
-  if (child_ != nullptr) child_->HasEnded(why);
+  std::string why;
+  process_->HasEnded(why);
   const TimePoint now = clock_.Now();
   next_start_ = now + pauses_.Next(now - started_);
-  if (phase_ == Phase::kKeeping) spdlog::warn("router {} has ended: {}", process_.pid, why);
-  child_.reset();
-  descriptor_.Reset();
-  process_ = {};
+  if (phase_ == Phase::kKeeping) spdlog::warn("router {} has ended: {}", process_->pid(), why);
+  process_.reset();
   is_attached_ = false;
   unlink(options_.record_path.c_str());
   changed_.SignalAll();
-}
-
-void RouterKeeper::Signal(int number) {
-  if (descriptor_) pidfd_send_signal(descriptor_.get(), number, nullptr, 0);
 }
 
 }  // namespace torpor::server

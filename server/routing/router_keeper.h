@@ -58,7 +58,6 @@ class RouterKeeper {
   void StartDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Adopt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Signal(int number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndThread();
 
   const Options options_;
@@ -66,9 +65,7 @@ class RouterKeeper {
   const UniqueFd wake_;
   Mutex mutex_;
   absl::CondVar changed_;
-  ProcessIdentity process_ ABSL_GUARDED_BY(mutex_);  // pid 0: there is none
-  UniqueFd descriptor_ ABSL_GUARDED_BY(mutex_);      // of the process; readable when it has ended
-  std::unique_ptr<ChildProcess> child_ ABSL_GUARDED_BY(mutex_);  // nullptr: not started by us
+  std::unique_ptr<ChildProcess> process_ ABSL_GUARDED_BY(mutex_);  // null while there is none
   bool is_attached_ ABSL_GUARDED_BY(mutex_) = false;
   TimePoint started_ ABSL_GUARDED_BY(mutex_);
   TimePoint next_start_ ABSL_GUARDED_BY(mutex_);

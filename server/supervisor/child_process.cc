@@ -90,14 +90,18 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ProcessC
                 command.program.c_str(), argument_pointers.data(), environment_pointers.data());
   }
   failure_write.Reset();
-  std::unique_ptr<ChildProcess> child(
-      new ChildProcess(pid, UniqueFd(pidfd_open(pid, 0)), /*is_adopted=*/false));
+  std::unique_ptr<ChildProcess> child = Of(pid);
   int error = 0;
   // End of file: exec closed the pipe, so the program runs.
   if (read(failure_read.get(), &error, sizeof error) == sizeof error) {
     return absl::ErrnoToStatus(error, absl::StrCat("cannot execute ", command.program));
   }
   return child;
+}
+
+std::unique_ptr<ChildProcess> ChildProcess::Of(pid_t forked) {
+  return std::unique_ptr<ChildProcess>(
+      new ChildProcess(forked, UniqueFd(pidfd_open(forked, 0)), /*is_adopted=*/false));
 }
 
 std::unique_ptr<ChildProcess> ChildProcess::Adopt(const ProcessIdentity& process) {
@@ -121,16 +125,22 @@ bool ChildProcess::Await(int timeout_ms) {
   } while (ready < 0 && errno == EINTR);
   if (ready <= 0) return false;
   has_ended_ = true;
+  // While a child's number is kept. The kernel gives numbers out in turn, so that an adopted
+  // process's is not in use again so soon.
+  kill(-pid_, SIGKILL);
   if (!is_adopted_) waitpid(pid_, &status_, 0);
   return true;
 }
 
-void ChildProcess::Kill() const { pidfd_send_signal(pidfd_.get(), SIGKILL, nullptr, 0); }
+void ChildProcess::Signal(int number) const {
+  // Once the process has ended its number may be another's.
+  if (pidfd_send_signal(pidfd_.get(), number, nullptr, 0) == 0) kill(-pid_, number);
+}
 
 bool ChildProcess::HasEnded(std::string& why) {
   if (!has_ended_ && !Await(0)) return false;
   if (is_adopted_) {
-    why = "an earlier torpord's";
+    why = "of unknown status, as an earlier torpord had started it";
   } else if (WIFEXITED(status_)) {
     why = absl::StrCat("exit status ", WEXITSTATUS(status_));
   } else {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 
@@ -30,19 +31,24 @@ class ChildProcess {
   // instead.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ProcessCommand& command,
                                                              int standard_output = -1);
-  // Takes over a process that another one has started; null if it has ended.
+  // Takes over a process that an earlier life has started; null if the process has ended.
   static std::unique_ptr<ChildProcess> Adopt(const ProcessIdentity& process);
+  // Takes a child that the caller has forked, and that leads, or soon will, a process group.
+  static std::unique_ptr<ChildProcess> Of(pid_t forked);
   // Kills the process and waits for its end, unless Leave was called.
   ~ChildProcess();
 
   pid_t pid() const { return pid_; }
   // Becomes readable when the process ends.
   int descriptor() const { return pidfd_.get(); }
-  void Kill() const;
+  // Sends the signal to the process and its group.
+  void Signal(int number) const;
+  void Kill() const { Signal(SIGKILL); }
   // Lets the process live on, if it outlives its parent.
   void Leave() { is_left_ = true; }
 
-  // Whether the process has ended; `why` then describes the end for logs.
+  // Whether the process has ended; `why` then describes the end for logs. What is left of its group
+  // is killed: a successor may need the ports.
   bool HasEnded(std::string& why);
   // The signal that has ended the process; 0 if none has, or nobody knows.
   int end_signal() const { return WIFSIGNALED(status_) ? WTERMSIG(status_) : 0; }

@@ -10,12 +10,10 @@ extern "C" {
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <fstream>
 #include <sstream>
 
-#include "base/status_macros.h"
-#include "base/write_file.h"
+#include "base/kept_file.h"
 
 namespace torpor::server {
 namespace {
@@ -65,19 +63,18 @@ bool KillAndAwait(const ProcessIdentity& process, Duration patience) {
   }
 }
 
-absl::Status WriteProcessRecord(const std::string& path, const ProcessIdentity& process) {
-  const std::string new_path = path + ".new";
-  TORPOR_RETURN_IF_ERROR(
-      WriteFile(new_path, fmt::format("{} {}\n", process.pid, process.start_ticks)));
-  if (rename(new_path.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, fmt::format("cannot replace {}", path));
+absl::Status WriteProcessRecord(const std::string& path, const ProcessRecord& record) {
+  const std::string text =
+      fmt::format("{} {} {}\n", record.process.pid, record.process.start_ticks, record.command);
+  return ReplaceFile(SystemFiles(), path, BytesOf(text), {});
 }
 
-std::optional<ProcessIdentity> ReadProcessRecord(const std::string& path) {
+std::optional<ProcessRecord> ReadProcessRecord(const std::string& path) {
   std::ifstream file(path);
-  ProcessIdentity process;
-  if (!(file >> process.pid >> process.start_ticks) || process.pid <= 0) return std::nullopt;
-  return process;
+  ProcessRecord record;
+  if (!(file >> record.process.pid >> record.process.start_ticks)) return std::nullopt;
+  file >> record.command;
+  return record.process.pid > 0 ? std::optional(record) : std::nullopt;
 }
 
 }  // namespace torpor::server

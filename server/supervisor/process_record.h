@@ -30,10 +30,17 @@ UniqueFd OpenProcess(const ProcessIdentity& process);
 // true if no such process was there.
 bool KillAndAwait(const ProcessIdentity& process, Duration patience);
 
-// Keeps the identity of a process that outlives its parent in a file, for the parent's successor.
-// Replaces the file in one step.
-absl::Status WriteProcessRecord(const std::string& path, const ProcessIdentity& process);
+// What a process leaves to its successor, in a file, about a process that outlives both.
+struct ProcessRecord {
+  ProcessIdentity process;
+  std::string command{};  // a fingerprint of what was started, without blanks; may be empty
+
+  bool operator==(const ProcessRecord&) const = default;
+};
+
+// Replaces the file in one step. The folder must exist.
+absl::Status WriteProcessRecord(const std::string& path, const ProcessRecord& record);
 // Returns nullopt if there is no record, or one that cannot be read.
-std::optional<ProcessIdentity> ReadProcessRecord(const std::string& path);
+std::optional<ProcessRecord> ReadProcessRecord(const std::string& path);
 
 }  // namespace torpor::server

@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/poll_timeout.h"
+
 namespace torpor::server {
 namespace {
 
@@ -115,12 +117,7 @@ void Supervisor::Wait() {
       }
     }
   }
-  int timeout_ms = -1;
-  if (until != TimePoint::max()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.Now());
-    timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
-  }
-  poll(polled.data(), polled.size(), timeout_ms);
+  poll(polled.data(), polled.size(), PollTimeout(until, clock_.Now()));
   eventfd_t ignored = 0;
   eventfd_read(wake_.get(), &ignored);
   MutexLock lock(&mutex_);

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "server/supervisor/process_record.h"
 #include "tests/server/processes/scripts.h"
 
 namespace torpor::server {
@@ -16,20 +17,20 @@ using ::testing::HasSubstr;
 
 class InstanceProcessTest : public ScriptTest {
  protected:
-  std::unique_ptr<InstanceProcess> Start(const InstanceCommand& command) const {
-    auto process = InstanceProcess::Start(command, record_path());
+  std::unique_ptr<ChildProcess> Start(const InstanceCommand& command) const {
+    auto process = StartInstance(command, record_path());
     EXPECT_TRUE(process.ok()) << process.status();
     return process.ok() ? *std::move(process) : nullptr;
   }
   std::string FailureOf(const InstanceCommand& command) const {
-    const auto process = InstanceProcess::Start(command, record_path());
+    const auto process = StartInstance(command, record_path());
     EXPECT_FALSE(process.ok());
     EXPECT_FALSE(std::filesystem::exists(record_path()));
     return std::string(process.status().message());
   }
   std::string record_path() const { return folder_ + "/record"; }
 
-  static std::string EndOf(InstanceProcess& process) {
+  static std::string EndOf(ChildProcess& process) {
     pollfd ended = {process.descriptor(), POLLIN, 0};
     EXPECT_EQ(poll(&ended, 1, 30'000), 1);
     std::string why;
@@ -77,7 +78,7 @@ TEST_F(InstanceProcessTest, IsOnRecordBeforeTheProgramRuns) {
   ASSERT_TRUE(identity);
   EXPECT_EQ(Line(), std::to_string(identity->pid) + " " + std::to_string(identity->start_ticks) +
                         " " + command.Fingerprint());
-  EXPECT_EQ(ReadInstanceRecord(record_path()), (InstanceRecord{*identity, command.Fingerprint()}));
+  EXPECT_EQ(ReadProcessRecord(record_path()), (ProcessRecord{*identity, command.Fingerprint()}));
   process->Signal(SIGKILL);
   EXPECT_EQ(EndOf(*process), "signal 9");
 }
@@ -92,7 +93,7 @@ TEST_F(InstanceProcessTest, AProgramThatCannotRunIsAnError) {
 
 TEST_F(InstanceProcessTest, ARecordThatCannotBeWrittenIsAnErrorAndNothingRuns) {
   const auto process =
-      InstanceProcess::Start(Script("echo ran > $PIPE"), folder_ + "/no/such/folder/record");
+      StartInstance(Script("echo ran > $PIPE"), folder_ + "/no/such/folder/record");
   EXPECT_FALSE(process.ok());
   const auto other = Start(Script("echo other > $PIPE"));
   ASSERT_TRUE(other);
@@ -107,7 +108,7 @@ TEST_F(InstanceProcessTest, ADaemonThatDiesBeforeTheRecordLeavesNoProcess) {
   const pid_t daemon = fork();
   if (daemon == 0) {
     setsid();
-    (void)InstanceProcess::Start(Script("echo ran > $PIPE"), record);
+    (void)StartInstance(Script("echo ran > $PIPE"), record);
     _exit(0);
   }
   // Once the daemon has a child it is about to write.
@@ -131,7 +132,7 @@ TEST_F(InstanceProcessTest, ADaemonThatDiesBeforeTheRecordLeavesNoProcess) {
 }
 
 TEST_F(InstanceProcessTest, RootStartsProcessesOfOtherUsersOnly) {
-  if (geteuid() != 0) GTEST_SKIP() << "not root";
+  if (geteuid() != 0) GTEST_SKIP() << "only root starts processes of other users";
   InstanceCommand command = Script(
       "echo $(id -u) $(id -g) $(id -G) > $PIPE; "
       "grep NoNewPrivs /proc/$$/status > $PIPE");
@@ -152,19 +153,19 @@ TEST_F(InstanceProcessTest, IsAdoptedByItsRecord) {
   const auto process = Start(Script("echo up > $PIPE; exec sleep 1000"));
   ASSERT_TRUE(process);
   EXPECT_EQ(Line(), "up");
-  const auto record = ReadInstanceRecord(record_path());
+  const auto record = ReadProcessRecord(record_path());
   ASSERT_TRUE(record);
   ProcessIdentity another = record->process;
   another.start_ticks += 1;
-  EXPECT_FALSE(InstanceProcess::Adopt(another)) << "another process of this number";
-  const auto adopted = InstanceProcess::Adopt(record->process);
+  EXPECT_FALSE(ChildProcess::Adopt(another)) << "another process of this number";
+  const auto adopted = ChildProcess::Adopt(record->process);
   ASSERT_TRUE(adopted);
   std::string why;
   EXPECT_FALSE(adopted->HasEnded(why));
   adopted->Signal(SIGTERM);
   EXPECT_THAT(EndOf(*adopted), HasSubstr("unknown status"));
   EXPECT_EQ(EndOf(*process), "signal 15");
-  EXPECT_FALSE(InstanceProcess::Adopt(record->process));
+  EXPECT_FALSE(ChildProcess::Adopt(record->process));
 }
 
 TEST_F(InstanceProcessTest, ItsEndTakesItsGroupAlong) {
@@ -177,13 +178,6 @@ TEST_F(InstanceProcessTest, ItsEndTakesItsGroupAlong) {
   pollfd ended = {descriptor.get(), POLLIN, 0};
   if (!descriptor) return;
   EXPECT_EQ(poll(&ended, 1, 30'000), 1);
-}
-
-TEST_F(InstanceProcessTest, WhatIsNoRecordIsNone) {
-  for (const char* text : {"", "x", "12", "12 13", "-3 13 abc", "1 13 abc"}) {
-    std::ofstream(record_path()) << text;
-    EXPECT_FALSE(ReadInstanceRecord(record_path())) << text;
-  }
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class RouterKeeperTest : public testing::Test {
   ProcessIdentity AwaitRecord(const ProcessIdentity& known = {}) {
     while (true) {
       const auto record = ReadProcessRecord(record_path());
-      if (record && *record != known) return *record;
+      if (record && record->process != known) return record->process;
       std::this_thread::yield();
     }
   }
@@ -124,7 +124,7 @@ TEST_F(RouterKeeperTest, AStartedProcessThatDoesNotConnectIsReplaced) {
 }
 
 TEST_F(RouterKeeperTest, ARecordOfADeadProcessIsIgnored) {
-  ASSERT_EQ(WriteProcessRecord(record_path(), {.pid = 1 << 22, .start_ticks = 5}),
+  ASSERT_EQ(WriteProcessRecord(record_path(), {{.pid = 1 << 22, .start_ticks = 5}}),
             absl::OkStatus());
   RouterKeeper keeper(Options(kRuns));
   AwaitRecord({.pid = 1 << 22, .start_ticks = 5});

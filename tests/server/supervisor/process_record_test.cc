@@ -17,8 +17,10 @@ TEST(ProcessRecord, AProcessIsFoundAgain) {
   const auto self = IdentityOf(getpid());
   ASSERT_TRUE(self);
   EXPECT_EQ(ReadProcessRecord(folder.path("record")), std::nullopt);
-  ASSERT_EQ(WriteProcessRecord(folder.path("record"), *self), absl::OkStatus());
-  EXPECT_EQ(ReadProcessRecord(folder.path("record")), self);
+  for (const ProcessRecord& record : {ProcessRecord{*self}, ProcessRecord{*self, "abc"}}) {
+    ASSERT_EQ(WriteProcessRecord(folder.path("record"), record), absl::OkStatus());
+    EXPECT_EQ(ReadProcessRecord(folder.path("record")), record);
+  }
   EXPECT_TRUE(OpenProcess(*self));
 }
 
