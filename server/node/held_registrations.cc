@@ -19,7 +19,7 @@ void HeldRegistrations::NoteSettled(GpuIndex gpu) {
 
 void HeldRegistrations::Take(Deliver deliver) {
   MutexLock lock(&mutex_);
-  if (is_released_) return deliver();
+  if (is_over()) return deliver();
   held_.push_back(std::move(deliver));
 }
 
@@ -36,8 +36,8 @@ std::set<GpuIndex> HeldRegistrations::Await(Duration patience) {
 
 void HeldRegistrations::Release() {
   MutexLock lock(&mutex_);
-  is_released_ = true;
   for (const Deliver& deliver : std::exchange(held_, {})) deliver();
+  is_over_.store(true, std::memory_order_release);
 }
 
 }  // namespace torpor::server

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <set>
@@ -25,6 +26,8 @@ class HeldRegistrations {
 
   // The executor has registered, or has ended.
   void NoteSettled(GpuIndex gpu);
+  // Whether Release was called: from then on nothing is kept.
+  bool is_over() const { return is_over_.load(std::memory_order_acquire); }
   // Keeps `deliver` for Release, or calls it at once after that.
   void Take(Deliver deliver);
 
@@ -40,7 +43,7 @@ class HeldRegistrations {
   absl::CondVar changed_;
   std::set<GpuIndex> expected_ ABSL_GUARDED_BY(mutex_);
   std::vector<Deliver> held_ ABSL_GUARDED_BY(mutex_);
-  bool is_released_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> is_over_{false};  // written under mutex_
 };
 
 }  // namespace torpor::server

@@ -46,9 +46,8 @@ namespace {
 constexpr Duration kListTimeout = std::chrono::seconds(30);
 // Grace period before executors and streams are ended by force.
 constexpr Duration kStopGrace = std::chrono::seconds(5);
-// For executors of an earlier torpord to let go of their sessions, and then, after a kill, to end.
+// For executors of an earlier torpord to let go of their sessions.
 constexpr Duration kSettlePatience = std::chrono::seconds(5);
-constexpr Duration kKillPatience = std::chrono::seconds(20);
 
 // The file that processes of an emulated node share, made by the emulator.
 std::string EmulatorNodePath(const Config& config) { return config.run_dir + "/emulator-node"; }
@@ -358,15 +357,13 @@ class LiveNode final : public Node,
   void OnExecutorMessage(const std::shared_ptr<ExecutorChannel>& link, v1::ExecutorMessage message,
                          Done done) override {
     if (message.has_register_()) held_.NoteSettled(GpuIndex{message.register_().gpu()});
-    held_.Take([this, link, message = std::move(message), done = std::move(done)] {
-      loop_.Post([this, link, message, done] {
-        controller_->OnExecutorMessage(link, message);
-        done();
-      });
+    FromExecutor([this, link, message = std::move(message), done = std::move(done)] {
+      controller_->OnExecutorMessage(link, message);
+      done();
     });
   }
   void OnExecutorClosed(const std::shared_ptr<ExecutorChannel>& link) override {
-    held_.Take([this, link] { loop_.Post([this, link] { controller_->OnExecutorClosed(link); }); });
+    FromExecutor([this, link] { controller_->OnExecutorClosed(link); });
   }
   void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) override {
     loop_.Post([this, gpu, epoch] { controller_->OnExecutorStarting(gpu, epoch); });
@@ -394,6 +391,12 @@ class LiveNode final : public Node,
     return supervisor_;
   }
 
+  // Hands the controller what an executor says, once sessions are restored.
+  void FromExecutor(TaskLoop::Task task) {
+    if (held_.is_over()) return loop_.Post(std::move(task));
+    held_.Take([this, task = std::move(task)] { loop_.Post(task); });
+  }
+
   // Removes what an emulated node of processes that live no more has left.
   void ForgetDeadNode() {
     if (!session_records_->HasExecutors()) unlink(EmulatorNodePath(config_).c_str());
@@ -406,9 +409,7 @@ class LiveNode final : public Node,
           "GPU {}: the executor of the earlier torpord does not let go of its sessions; it is "
           "restarted",
           gpu.value);
-      if (!KillAndAwait(adopted.at(gpu), kKillPatience)) {
-        return absl::UnavailableError("an executor of the earlier torpord does not end");
-      }
+      TORPOR_RETURN_IF_ERROR(EndExecutor(adopted.at(gpu)));
     }
     return absl::OkStatus();
   }

@@ -27,23 +27,24 @@ std::vector<ExecutorRan> LivingOf(const SessionLog& log) {
   return living;
 }
 
-absl::Status End(const ExecutorRan& executor) {
-  if (KillAndAwait(IdentityOf(executor), kExecutorPatience)) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("executor ", executor.process_id, " of an earlier torpord does not end"));
-}
-
 // Ends what an earlier torpord with a service manager has left.
 absl::Status Forget(const std::string& path) {
   {
     TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<SessionLog> log, SessionLog::Open(path));
-    for (const ExecutorRan& executor : LivingOf(*log)) TORPOR_RETURN_IF_ERROR(End(executor));
+    for (const ExecutorRan& executor : LivingOf(*log))
+      TORPOR_RETURN_IF_ERROR(EndExecutor(IdentityOf(executor)));
   }
   unlink(path.c_str());
   return absl::OkStatus();
 }
 
 }  // namespace
+
+absl::Status EndExecutor(const ProcessIdentity& executor) {
+  if (KillAndAwait(executor, kExecutorPatience)) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("executor ", executor.pid, " of an earlier torpord does not end"));
+}
 
 absl::StatusOr<std::unique_ptr<SessionRecords>> SessionRecords::Open(
     const std::string& run_dir, std::map<std::string, UniqueFd> kept) {
@@ -84,7 +85,7 @@ absl::StatusOr<std::map<GpuIndex, ProcessIdentity>> SessionRecords::TakeExecutor
     if (is_same_kind && is_served && taken.emplace(gpu, IdentityOf(executor)).second) {
       retained.push_back(executor);
     } else {
-      TORPOR_RETURN_IF_ERROR(End(executor));
+      TORPOR_RETURN_IF_ERROR(EndExecutor(IdentityOf(executor)));
     }
   }
   log_->RetainExecutors(std::move(retained));

@@ -14,6 +14,9 @@
 
 namespace torpor::server {
 
+// Kills an executor of an earlier torpord and waits for its end. Unavailable if it does not end.
+absl::Status EndExecutor(const ProcessIdentity& executor);
+
 // By what sessions outlive torpord: the log of what they are, and the service manager that keeps
 // their memory files. Not thread-safe.
 class SessionRecords {
