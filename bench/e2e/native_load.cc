@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "bench/process_check.h"
+#include "tests/base/temporary_folder.h"
 #include "tests/e2e/child_process.h"
 
 namespace torpor::bench {
@@ -53,7 +54,7 @@ void LoadRepeatedly(const std::string& topology_path, const std::string& node_pa
 
 NativeLoad MeasureNativeLoad(const std::string& topology, const std::vector<Bytes>& tensors,
                              int rounds) {
-  const e2e::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string topology_path = folder.Write("topology.yaml", topology);
   const std::string node_path = folder.path() + "/node";
   int answers[2] = {-1, -1};

@@ -16,6 +16,7 @@
 #include "bench/plot/plot_data.h"
 #include "bench/run_benchmarks.h"
 #include "memory/trace/model_trace.h"
+#include "tests/base/temporary_folder.h"
 #include "tests/e2e/child_process.h"
 
 namespace torpor::bench {
@@ -80,7 +81,7 @@ std::string Topology(const memory::ModelShape& model) {
 }
 
 void SwapBytes(benchmark::State& state, const memory::ModelShape& model, const Variant& variant) {
-  const e2e::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string script = folder.Write("script", FrameworkScript(model, variant.cache));
   ServedFunction served(
       Topology(model), "",

@@ -2,12 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "tests/base/disk_faults.h"
+#include "tests/base/temporary_folder.h"
 
 namespace torpor {
 namespace {
@@ -58,18 +58,12 @@ TEST(KeptFileTest, AFailureLeavesNothingBeside) {
 // The same on the system's files.
 class SystemFilesTest : public testing::Test {
  protected:
-  SystemFilesTest() {
-    std::string pattern = testing::TempDir() + "files.XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~SystemFilesTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string folder_;
+  const TemporaryFolder folder_;
   Files& files_ = SystemFiles();
 };
 
 TEST_F(SystemFilesTest, AFileIsReplacedAndRead) {
-  const std::string path = folder_ + "/file";
+  const std::string path = folder_.path("file");
   EXPECT_TRUE(absl::IsNotFound(files_.Read(path).status()));
   ASSERT_TRUE(ReplaceFile(files_, path, kOld, {}).ok());
   ASSERT_TRUE(ReplaceFile(files_, path, kNew, {.mode = 0600}).ok());
@@ -77,22 +71,22 @@ TEST_F(SystemFilesTest, AFileIsReplacedAndRead) {
   EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms(0600));
   EXPECT_TRUE(files_.Remove(path).ok());
   EXPECT_TRUE(files_.Remove(path).ok()) << "there is none";
-  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
 TEST_F(SystemFilesTest, AFullDiskIsTold) {
-  const std::string path = folder_ + "/file";
+  const std::string path = folder_.path("file");
   std::filesystem::create_symlink("/dev/full", path + ".new");
   EXPECT_EQ(ReplaceFile(files_, path, kNew, {}),
             absl::UnavailableError("cannot write " + path + ".new: No space left on device"));
-  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
 TEST_F(SystemFilesTest, AFolderThatIsMissingIsNamed) {
-  const std::string path = folder_ + "/nowhere/file";
+  const std::string path = folder_.path("nowhere/file");
   EXPECT_THAT(std::string(ReplaceFile(files_, path, kNew, {}).message()),
               HasSubstr(path + ".new: No such file or directory"));
-  EXPECT_FALSE(files_.SyncFolder(folder_ + "/nowhere").ok());
+  EXPECT_FALSE(files_.SyncFolder(folder_.path("nowhere")).ok());
 }
 
 }  // namespace

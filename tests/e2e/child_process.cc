@@ -152,20 +152,4 @@ bool WaitUntilGone(pid_t pid, Duration patience) {
   return poll(&end, 1, ToMilliseconds(patience)) > 0;
 }
 
-TemporaryFolder::TemporaryFolder() : path_("/tmp/torpor-e2e-XXXXXX") {
-  if (mkdtemp(path_.data()) == nullptr) Fail("mkdtemp");
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::string TemporaryFolder::Write(const std::string& name, const std::string& text) const {
-  std::string path = path_;
-  path.append("/").append(name);
-  std::ofstream(path) << text;
-  return path;
-}
-
 }  // namespace torpor::e2e

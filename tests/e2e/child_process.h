@@ -61,19 +61,4 @@ std::string ProgramNameOf(pid_t pid);
 // Whether the process, which need not be a child of ours, has ended before `patience` passes.
 bool WaitUntilGone(pid_t pid, Duration patience);
 
-// A folder of its own for each test, removed afterwards. Its path is short enough for sockets.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string Write(const std::string& name, const std::string& text) const;
-
- private:
-  std::string path_;
-};
-
 }  // namespace torpor::e2e

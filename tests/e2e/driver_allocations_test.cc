@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string>
 
+#include "tests/base/temporary_folder.h"
 #include "tests/e2e/counted_allocations.h"
 #include "tests/e2e/emulated_node.h"
 

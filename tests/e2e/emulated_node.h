@@ -11,6 +11,7 @@
 
 #include "base/unique_fd.h"
 #include "nlohmann/json.hpp"
+#include "tests/base/temporary_folder.h"
 #include "tests/e2e/child_process.h"
 #include "tests/e2e/http_posts.h"
 
@@ -78,8 +79,8 @@ class EmulatedNode {
   void WaitUntilKnownDead(std::size_t gpu, pid_t executor) const;
   // The page of its metrics server.
   std::string Metrics() const;
-  // torporctl with these arguments, which speaks to this node's daemon and should succeed; what it
-  // prints.
+  // Runs torporctl with these arguments against this node's daemon. Expects success; returns its
+  // output.
   std::string Torporctl(std::vector<std::string> arguments) const;
   // Likewise if it should fail; what it says on stderr.
   std::string RefusedTorporctl(std::vector<std::string> arguments) const;
@@ -103,8 +104,8 @@ class EmulatedNode {
   std::vector<std::string> RunCommand(const std::vector<std::string>& options,
                                       const std::vector<std::string>& program) const;
 
-  // A port of this machine that nobody else gets while this lives; who asks for it by its number
-  // can listen on it.
+  // A port of this machine, reserved while the object lives: a server that names its number can
+  // listen there.
   struct Port {
     UniqueFd holder;
     int number = 0;

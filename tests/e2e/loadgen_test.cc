@@ -14,6 +14,7 @@
 
 #include "examples/service/http_server.h"
 #include "nlohmann/json.hpp"
+#include "tests/base/temporary_folder.h"
 #include "tests/e2e/child_process.h"
 #include "tests/e2e/emulated_node.h"
 

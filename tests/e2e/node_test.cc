@@ -314,7 +314,7 @@ TEST_F(Node, AProgramWhoseDaemonDiesForGoodGetsAnErrorAndEnds) {
   EXPECT_NE(program->Stderr().find("is lost"), std::string::npos) << program->Stderr();
 }
 
-// Programs that wait in their middle for what becomes of their GPU.
+// Programs that wait halfway while their GPU is lost or drained.
 class MovingPrograms : public Node, public testing::WithParamInterface<const char*> {
  protected:
   void StartHalf(const std::string& function) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/base/temporary_folder.h"
 #include "tests/e2e/address_mode.h"
 #include "tests/e2e/child_process.h"
 

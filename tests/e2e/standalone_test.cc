@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "nlohmann/json.hpp"
+#include "tests/base/temporary_folder.h"
 #include "tests/e2e/await.h"
 #include "tests/e2e/child_process.h"
 #include "tests/e2e/http_posts.h"

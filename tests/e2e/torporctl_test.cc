@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/base/temporary_folder.h"
 #include "tests/e2e/emulated_node.h"
 
 namespace torpor::e2e {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "nlohmann/json.hpp"
+#include "tests/base/temporary_folder.h"
 #include "tests/e2e/child_process.h"
 #include "tests/e2e/emulated_node.h"
 

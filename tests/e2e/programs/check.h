@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 inline bool check_has_failed = false;
 
@@ -25,30 +26,36 @@ inline const bool check_tells_crashes = [] {
   return true;
 }();
 
+// Without the folder, which differs from machine to machine.
+inline const char* FileName(const char* path) {
+  const char* const slash = std::strrchr(path, '/');
+  return slash == nullptr ? path : slash + 1;
+}
+
 inline void NoteFailure() {
   std::fflush(stdout);
   if (std::getenv("CHECK_GOES_ON") == nullptr) std::_Exit(1);
   check_has_failed = true;
 }
 
-#define REQUIRE(condition)                                             \
-  do {                                                                 \
-    check_line = __LINE__;                                             \
-    if (!(condition)) {                                                \
-      std::printf("FAIL %s:%d: %s\n", __FILE__, __LINE__, #condition); \
-      NoteFailure();                                                   \
-    }                                                                  \
-  } while (false)
-
-#define EXPECT_CUDA(call, expected)                                              \
+#define REQUIRE(condition)                                                       \
   do {                                                                           \
     check_line = __LINE__;                                                       \
-    const cudaError_t error_ = (call);                                           \
-    if (error_ != (expected)) {                                                  \
-      std::printf("FAIL %s:%d: %s gave %s, not %s\n", __FILE__, __LINE__, #call, \
-                  cudaGetErrorName(error_), cudaGetErrorName(expected));         \
+    if (!(condition)) {                                                          \
+      std::printf("FAIL %s:%d: %s\n", FileName(__FILE__), __LINE__, #condition); \
       NoteFailure();                                                             \
     }                                                                            \
+  } while (false)
+
+#define EXPECT_CUDA(call, expected)                                                        \
+  do {                                                                                     \
+    check_line = __LINE__;                                                                 \
+    const cudaError_t error_ = (call);                                                     \
+    if (error_ != (expected)) {                                                            \
+      std::printf("FAIL %s:%d: %s gave %s, not %s\n", FileName(__FILE__), __LINE__, #call, \
+                  cudaGetErrorName(error_), cudaGetErrorName(expected));                   \
+      NoteFailure();                                                                       \
+    }                                                                                      \
   } while (false)
 
 #define CUDA(call) EXPECT_CUDA(call, cudaSuccess)

@@ -1,31 +1,13 @@
 #pragma once
 
 #include <grpcpp/grpcpp.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 
+#include "tests/base/temporary_folder.h"
+
 namespace torpor::server {
-
-// A folder of the test's own, gone with it.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    char name[] = "/tmp/torpor-test-XXXXXX";
-    path_ = mkdtemp(name);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-
-  std::string path(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // One service on a Unix socket, and channels to it.
 class TestServer {

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "tests/base/temporary_folder.h"
+
 namespace torpor::server {
 namespace {
 
@@ -43,19 +45,15 @@ class LeftProcess {
 class SessionRecordsTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string name = testing::TempDir() + "records-XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     // As a service manager that keeps descriptors.
-    setenv("NOTIFY_SOCKET", (folder_ + "/none").c_str(), 1);
+    setenv("NOTIFY_SOCKET", folder_.path("none").c_str(), 1);
     setenv("FDSTORE", "100", 1);
   }
   void TearDown() override {
     unsetenv("NOTIFY_SOCKET");
     unsetenv("FDSTORE");
-    std::filesystem::remove_all(folder_);
   }
-  std::unique_ptr<SessionRecords> Open() { return *SessionRecords::Open(folder_, {}); }
+  std::unique_ptr<SessionRecords> Open() { return *SessionRecords::Open(folder_.path(), {}); }
   // A torpord that has started executors of this kind, and has died.
   void LiveAndDie(const std::string& kind, const std::vector<ExecutorRan>& executors) {
     const auto records = Open();
@@ -64,7 +62,7 @@ class SessionRecordsTest : public testing::Test {
     for (const ExecutorRan& executor : executors) records->log()->Append(executor);
   }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(SessionRecordsTest, ExecutorsOfTheSameKindAreTaken) {

@@ -19,7 +19,7 @@ class FunctionProcessesTest : public ScriptTest {
   std::unique_ptr<FunctionProcesses> Start(const FunctionProcesses::Commands& commands,
                                            bool sessions_go_on = true) const {
     auto processes =
-        FunctionProcesses::Start({.record_dir = folder_ + "/processes",
+        FunctionProcesses::Start({.record_dir = folder_.path("processes"),
                                   .pauses = {.first = std::chrono::milliseconds(1),
                                              .longest = std::chrono::milliseconds(20),
                                              .healthy_after = std::chrono::seconds(10)},
@@ -134,7 +134,7 @@ TEST_F(FunctionProcessesTest, WhatHasNoCommandAnyMoreIsEndedAtTheStart) {
   processes = Start({});
   AwaitEnd(first);
   processes->Stop();
-  EXPECT_TRUE(std::filesystem::is_empty(folder_ + "/processes"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path("processes")));
 }
 
 TEST_F(FunctionProcessesTest, AnotherCommandIsAnotherProcess) {
@@ -150,7 +150,7 @@ TEST_F(FunctionProcessesTest, AnotherCommandIsAnotherProcess) {
 
 TEST_F(FunctionProcessesTest, ACommandThatWasMendedIsStartedAtOnce) {
   const auto processes = FunctionProcesses::Start(
-      {.record_dir = folder_ + "/processes",
+      {.record_dir = folder_.path("processes"),
        .pauses = {.first = std::chrono::hours(1), .longest = std::chrono::hours(1)}},
       {});
   ASSERT_TRUE(processes.ok());

@@ -28,7 +28,7 @@ class InstanceProcessTest : public ScriptTest {
     EXPECT_FALSE(std::filesystem::exists(record_path()));
     return std::string(process.status().message());
   }
-  std::string record_path() const { return folder_ + "/record"; }
+  std::string record_path() const { return folder_.path("record"); }
 
   static std::string EndOf(ChildProcess& process) {
     pollfd ended = {process.descriptor(), POLLIN, 0};
@@ -93,7 +93,7 @@ TEST_F(InstanceProcessTest, AProgramThatCannotRunIsAnError) {
 
 TEST_F(InstanceProcessTest, ARecordThatCannotBeWrittenIsAnErrorAndNothingRuns) {
   const auto process =
-      StartInstance(Script("echo ran > $PIPE"), folder_ + "/no/such/folder/record");
+      StartInstance(Script("echo ran > $PIPE"), folder_.path("no/such/folder/record"));
   EXPECT_FALSE(process.ok());
   const auto other = Start(Script("echo other > $PIPE"));
   ASSERT_TRUE(other);
@@ -103,7 +103,7 @@ TEST_F(InstanceProcessTest, ARecordThatCannotBeWrittenIsAnErrorAndNothingRuns) {
 
 TEST_F(InstanceProcessTest, ADaemonThatDiesBeforeTheRecordLeavesNoProcess) {
   // The daemon dies in the middle of the record, whose file is a pipe without a reader.
-  const std::string record = folder_ + "/blocked";
+  const std::string record = folder_.path("blocked");
   ASSERT_EQ(mkfifo((record + ".new").c_str(), 0600), 0);
   const pid_t daemon = fork();
   if (daemon == 0) {
@@ -143,7 +143,7 @@ TEST_F(InstanceProcessTest, RootStartsProcessesOfOtherUsersOnly) {
   EXPECT_EQ(Line(), "NoNewPrivs:\t1");
   EndOf(*process);
 
-  command.token_file = folder_ + "/token";
+  command.token_file = folder_.path("token");
   std::ofstream(command.token_file) << "secret";
   chmod(command.token_file.c_str(), 0600);
   EXPECT_THAT(FailureOf(command), HasSubstr("as user nobody"));

@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 
 #include "base/unique_fd.h"
 #include "server/processes/instance_command.h"
+#include "tests/base/temporary_folder.h"
 
 namespace torpor::server {
 
@@ -19,17 +19,12 @@ namespace torpor::server {
 class ScriptTest : public testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/torpor-processes-XXXXXX";
-    folder_ = mkdtemp(name);
-    chmod(folder_.c_str(), 0755);
-    pipe_path_ = folder_ + "/pipe";
+    chmod(folder_.path().c_str(), 0755);
     ASSERT_EQ(mkfifo(pipe_path_.c_str(), 0600), 0);
     chmod(pipe_path_.c_str(), 0666);
     // Open for both: there is no end between two writers.
     pipe_ = UniqueFd(open(pipe_path_.c_str(), O_RDWR | O_CLOEXEC));
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   InstanceCommand Script(const std::string& script) const {
     return {.words = {"/bin/sh", "-c", script},
             .environment = {{"PIPE", pipe_path_}, {"PATH", "/usr/bin:/bin"}},
@@ -51,8 +46,8 @@ class ScriptTest : public testing::Test {
   }
   pid_t Number() const { return static_cast<pid_t>(std::atoi(Line().c_str())); }
 
-  std::string folder_;
-  std::string pipe_path_;
+  const TemporaryFolder folder_;
+  const std::string pipe_path_ = folder_.path("pipe");
   UniqueFd pipe_;
 };
 
