@@ -21,9 +21,12 @@ void PinnedExtents::Add(std::uint64_t begin, std::uint64_t bytes) {
     at = ends_.erase(at);
   }
   ends_.emplace(from, to);
+  begin_ = ends_.begin()->first;
+  end_ = ends_.rbegin()->second;
 }
 
 bool PinnedExtents::Contain(std::uint64_t address) const {
+  if (IsOutside(address)) return false;
   const auto after = ends_.upper_bound(address);
   return after != ends_.begin() && address < std::prev(after)->second;
 }

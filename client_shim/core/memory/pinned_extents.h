@@ -17,7 +17,12 @@ class PinnedExtents {
   bool Contain(std::uint64_t address) const;
 
  private:
+  // Every word of every launch is looked up, and hardly any is near pinned memory.
+  bool IsOutside(std::uint64_t address) const { return address < begin_ || address >= end_; }
+
   std::map<std::uint64_t, std::uint64_t> ends_;  // by begin, a page wider on both sides, disjoint
+  std::uint64_t begin_ = 0;                      // of the first
+  std::uint64_t end_ = 0;                        // of the last
 };
 
 }  // namespace torpor::shim

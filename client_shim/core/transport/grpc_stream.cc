@@ -188,8 +188,7 @@ void GrpcStream::Write() {
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       return;
     } else if (errno != EINTR) {
-      was_cut_ = true;
-      return Close(std::string("the connection broke: ") + std::strerror(errno));
+      return FeedEnd(std::string("the connection broke: ") + std::strerror(errno));
     }
   }
 }
@@ -199,14 +198,17 @@ void GrpcStream::Transfer() {
   Write();
   const ssize_t got = Receive(fd(), buffer, sizeof buffer, MSG_DONTWAIT);
   if (got > 0) Feed({buffer, static_cast<std::size_t>(got)});
-  if (got != 0 && got != -2) return;
-  was_cut_ = was_cut_ || !closed_;
-  FeedEnd("it closed the connection");
+  if (got == 0 || got == -2) FeedEnd("it closed the connection");
 }
 
 short GrpcStream::EventsToWatch() const {
   const int out = socket_is_full() ? POLLOUT : 0;
   return static_cast<short>(POLLIN | out);
+}
+
+void GrpcStream::FeedEnd(const std::string& why) {
+  was_cut_ = was_cut_ || !closed_;
+  Close(why);
 }
 
 void GrpcStream::Feed(std::span<const std::uint8_t> bytes) {

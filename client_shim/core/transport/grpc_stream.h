@@ -42,7 +42,7 @@ class GrpcStream {
   // Takes bytes that were read from the socket; Next then returns the payloads.
   void Feed(std::span<const std::uint8_t> bytes);
   // The socket ended or failed.
-  void FeedEnd(const std::string& why) { Close(why); }
+  void FeedEnd(const std::string& why);
   // Takes the next payload, valid until the next Feed; false if no complete payload is left.
   bool Next(std::span<const std::uint8_t>& payload);
 
