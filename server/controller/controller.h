@@ -45,7 +45,7 @@ class Controller {
     SchedulerFeed::Record record;                      // may be null
     Bytes host_budget = HostBudget::kUnlimited;        // for sessions' memory in the host
     Duration hello_timeout{std::chrono::seconds(30)};  // a session waits for the first executor
-    // By which sessions outlive this torpord. Both null: they end with it.
+    // Keep sessions for the next torpord. Both null: sessions end with this torpord.
     SessionLog* session_log = nullptr;
     SessionKeeper* session_keeper = nullptr;
     InstanceLives* lives = nullptr;  // of instances' processes; may be null
@@ -71,7 +71,7 @@ class Controller {
   // --- From the supervisor: before a process is started, and after it has gone ---
   void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch);
   void OnExecutorAdopted(GpuIndex gpu, std::uint64_t epoch, std::int64_t process);
-  // `signal`: the one that ended the process; 0 if none did, or nobody knows.
+  // `signal`: ended the process; 0 if no signal did, or nobody knows.
   void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal = 0);
 
   // --- As RequestBroker's functions; `request` is the caller's, unique ---

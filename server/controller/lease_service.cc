@@ -247,7 +247,11 @@ Duration LeaseService::PatienceWith(const ClientSession& session,
                                     const InstanceLease& lease) const {
   const TimePoint limit = LimitOf(session, lease);
   if (limit == TimePoint::max()) return kSessionPatience;
-  return std::clamp(limit + kOverduePatience - loop_.Now(), kOverduePatience, kSessionPatience);
+  // Whoever sets run_limit lets a request have the GPU for so long.
+  const bool may_run_on =
+      !lease.requests.empty() && instances_.Of(session).config().run_limit > Duration::zero();
+  const Duration longest = may_run_on ? Duration::max() : kSessionPatience;
+  return std::clamp(limit + kOverduePatience - loop_.Now(), kOverduePatience, longest);
 }
 
 void LeaseService::CloseUnless(SessionId session, LeaseId lease, ParticipantState passed,

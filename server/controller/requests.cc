@@ -13,8 +13,6 @@ namespace torpor::server {
 namespace {
 
 constexpr Duration kConfirmPatience = std::chrono::seconds(1);
-// For the word of a session whether it can do its lost work again.
-constexpr Duration kVerdictPatience = std::chrono::milliseconds(200);
 // Leases that may end untaken before the request fails; only where another instance may do better.
 constexpr int kMaxLeasesUntaken = 3;
 
@@ -124,6 +122,10 @@ void Requests::Release(RequestId request, scheduler::Ending ending) {
 }
 
 void Requests::ConfirmLease(RequestId request, const std::function<void()>& done) {
+  const auto is_done = std::make_shared<bool>(false);
+  const auto finish = [is_done, done] {
+    if (!std::exchange(*is_done, true)) done();
+  };
   const auto found = requests_.find(request);
   if (found == requests_.end() || !found->second.instance) return done();
   if (found->second.is_orphan) {
@@ -137,15 +139,11 @@ void Requests::ConfirmLease(RequestId request, const std::function<void()>& done
     const bool waits_again =
         found->second.was_granted && found->second.state == Request::State::kQueued;
     if (!waits_again) return done();
-    loop_.RunAt(loop_.Now() + kVerdictPatience, done);
-    return;
+    found->second.when_settled.emplace_back(finish);
+    return loop_.RunAt(loop_.Now() + kConfirmPatience, finish);
   }
   // Either the executors answer, or their death is noticed first; a hanging executor is not waited
   // for.
-  const auto is_done = std::make_shared<bool>(false);
-  const auto finish = [is_done, done] {
-    if (!std::exchange(*is_done, true)) done();
-  };
   v1::DaemonMessage message;
   message.mutable_ping();
   const std::set<GpuIndex> gpus(lease->gpus.begin(), lease->gpus.end());
@@ -161,6 +159,7 @@ void Requests::AskAgain(RequestId request) {
   // Before the scheduler chooses an instance again.
   health_.OnRefused(instances_.At(asking.instance));
   LeaveLease(request, asking);
+  Settle(asking);
   asking.was_granted = false;
   asking.is_orphan = false;
   if (asking.give_up != TimePoint::max()) asking.give_up = loop_.Now() + asking.patience;
@@ -186,6 +185,7 @@ void Requests::RunTaken(FunctionInstance& instance) {
     if (found == requests_.end() || found->second.state == Request::State::kRunning) continue;
     Request& request = found->second;
     request.state = Request::State::kRunning;
+    Settle(request);
     const TimePoint decided = traces_.Grant(id, instance);
     if (std::exchange(request.was_granted, true)) continue;
     ++instance.totals.requests;
@@ -231,6 +231,7 @@ void Requests::Finish(RequestId request, scheduler::Ending ending, const std::st
   traces_.End(request, ending, why);
   auto entry = requests_.extract(request);
   LeaveLease(request, entry.mapped());
+  Settle(entry.mapped());
   events_.Feed(scheduler::RequestGone{request, ending});
   CheckIdle();
 }
@@ -278,7 +279,12 @@ std::vector<RequestId> Requests::OnLeaseLost(const LeaseService::Lost& lost) {
 void Requests::TellLost(Request& request, const absl::Status& why) {
   if (std::exchange(request.is_lost, true)) return;
   ++request.function->errors;
+  Settle(request);
   request.on_lost(why);
+}
+
+void Requests::Settle(Request& request) {
+  for (TaskLoop::Task& told : std::exchange(request.when_settled, {})) loop_.Post(std::move(told));
 }
 
 void Requests::OnSessionLost(InstanceId instance, const std::string& why) {

@@ -91,6 +91,8 @@ class Requests {
     bool is_orphan = false;    // runs under an earlier torpord's lease, and nothing is done again
     LeaseId lost_lease;        // the lease that the executor's death ended
     std::vector<SessionId> lost_sessions;
+    // Called when the request runs again, or does not: a lost lease is replayed meanwhile.
+    std::vector<TaskLoop::Task> when_settled;
   };
 
   // Returns null if the function has no such instance.
@@ -100,7 +102,9 @@ class Requests {
   // Fails the request if it is queued without a grant when its time is over.
   void FailInTime(RequestId id, const Request& request);
   // Calls on_lost of a request with a grant, once a grant.
-  static void TellLost(Request& request, const absl::Status& why);
+  void TellLost(Request& request, const absl::Status& why);
+  // Whether the request's lost work is done again is known.
+  void Settle(Request& request);
   // Takes the request out of its lease.
   void LeaveLease(RequestId id, Request& request);
   // The request is over; `why` is the reason for no answer, else empty.

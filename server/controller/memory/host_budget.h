@@ -13,8 +13,7 @@ namespace torpor::server {
 inline constexpr Bytes kSessionBytes = 128 * kKiB;
 
 // How much host memory sessions may take, and take. Allocations count, in whole chunks, written or
-// not: a write-back must never find the memory gone. On the
-// controller's thread.
+// not: a write-back must never find the memory gone. On the controller's thread.
 class HostBudget {
  public:
   static constexpr Bytes kUnlimited = std::numeric_limits<Bytes>::max();

@@ -130,6 +130,63 @@ TEST_F(LeasesTest, ASessionThatDoesNotTakeItsLeaseIsClosed) {
   EXPECT_EQ(closed_.size(), 1u);
 }
 
+TEST_F(LeasesTest, ARevokedSessionHasItsRequestsRunLimit) {
+  InstanceOf("a").function->config.run_limit = std::chrono::seconds(60);
+  InstanceOf("a").function->config.upstream_timeout = std::chrono::minutes(10);
+  Take(session_);
+  loop_.Advance(std::chrono::seconds(1));
+  leases_.Revoke(InstanceOf("a"));
+  loop_.Advance(std::chrono::seconds(59));
+  EXPECT_TRUE(closed_.empty());
+  loop_.Advance(std::chrono::milliseconds(500));
+  EXPECT_EQ(closed_.size(), 1u);
+  EXPECT_TRUE(session_->is_overdue);
+}
+
+TEST_F(LeasesTest, ASessionWithoutARequestGivesItsLeaseBackSooner) {
+  InstanceOf("a").function->config.run_limit = std::chrono::seconds(60);
+  Take(session_);
+  lease()->requests.clear();
+  leases_.Revoke(InstanceOf("a"));
+  loop_.Advance(std::chrono::seconds(30));
+  EXPECT_EQ(closed_.size(), 1u);
+  EXPECT_FALSE(session_->is_overdue);
+}
+
+TEST_F(LeasesTest, ALeaseRevokedAtItsLimitComesBackInHalfASecond) {
+  InstanceOf("a").function->config.run_limit = std::chrono::seconds(2);
+  Take(session_);
+  loop_.Advance(std::chrono::seconds(2));
+  leases_.Revoke(InstanceOf("a"));
+  loop_.Advance(std::chrono::milliseconds(499));
+  EXPECT_TRUE(closed_.empty());
+  loop_.Advance(std::chrono::milliseconds(1));
+  EXPECT_EQ(closed_.size(), 1u);
+  EXPECT_TRUE(session_->is_overdue);
+}
+
+TEST_F(LeasesTest, WithoutARunLimitTheUpstreamTimeoutHolds) {
+  InstanceOf("a").function->config.upstream_timeout = std::chrono::seconds(3);
+  Take(session_);
+  leases_.Revoke(InstanceOf("a"));
+  loop_.Advance(std::chrono::milliseconds(3'499));
+  EXPECT_TRUE(closed_.empty());
+  loop_.Advance(std::chrono::milliseconds(1));
+  EXPECT_EQ(closed_.size(), 1u);
+}
+
+TEST_F(LeasesTest, AProgramWithoutARequestHasNoLimit) {
+  InstanceOf("a").function->config.run_limit = std::chrono::seconds(2);
+  Take(session_, /*is_explicit=*/false);
+  loop_.Advance(std::chrono::seconds(10));
+  leases_.Revoke(InstanceOf("a"));
+  loop_.Advance(std::chrono::seconds(29));
+  EXPECT_TRUE(closed_.empty());
+  loop_.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(closed_.size(), 1u);
+  EXPECT_FALSE(session_->is_overdue);
+}
+
 TEST_F(LeasesTest, AfterALossALaterRequestMayGoOn) {
   session_->image.NoteSaved({});  // it had been set up and saved before
   Take(session_);

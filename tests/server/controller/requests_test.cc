@@ -268,6 +268,44 @@ TEST_F(RequestsTest, ConfirmsALeaseWhenItsExecutorAnswersOrHangs) {
   EXPECT_EQ(confirmed, 2);
 }
 
+TEST_F(RequestsTest, ConfirmsALostLeaseWhenItsReplayRuns) {
+  Run();
+  InstanceOf("a").lease.reset();
+  requests_.Requeue(kRequest);
+  int confirmed = 0;
+  requests_.ConfirmLease(kRequest, [&] { ++confirmed; });
+  loop_.Advance(std::chrono::milliseconds(900));
+  EXPECT_EQ(confirmed, 0) << "whether the work is done again is open";
+  GiveLease("a").requests = {kRequest};
+  requests_.NoteLeased(kRequest, InstanceOf("a").id);
+  requests_.RunTaken(InstanceOf("a"));
+  loop_.Advance(Duration::zero());
+  EXPECT_EQ(confirmed, 1);
+  loop_.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(confirmed, 1);
+}
+
+TEST_F(RequestsTest, ConfirmsALostLeaseRightBehindTheWordOfItsLoss) {
+  Run();
+  InstanceOf("a").lease.reset();
+  requests_.Requeue(kRequest);
+  bool is_lost_first = false;
+  requests_.ConfirmLease(kRequest, [&] { is_lost_first = lost_.has_value(); });
+  requests_.OnSessionLost(InstanceOf("a").id, "it cannot go on");
+  loop_.Advance(Duration::zero());
+  EXPECT_TRUE(is_lost_first);
+}
+
+TEST_F(RequestsTest, ALeaseThatIsNotReplayedInTimeCountsAsIntact) {
+  Run();
+  InstanceOf("a").lease.reset();
+  requests_.Requeue(kRequest);
+  int confirmed = 0;
+  requests_.ConfirmLease(kRequest, [&] { ++confirmed; });
+  loop_.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(confirmed, 1);
+}
+
 TEST_F(RequestsTest, DrainsUntilNothingIsLeft) {
   Run();
   bool is_idle = false;
