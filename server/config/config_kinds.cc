@@ -7,6 +7,7 @@
 #include <sstream>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "scheduler/setup.h"
@@ -111,11 +112,9 @@ std::string WordsKind::Format(const std::vector<std::string>& value) const {
 }
 
 absl::StatusOr<std::string> UserKind::Parse(std::string_view text) const {
-  const std::size_t colon = text.find(':');
-  const bool is_whole = text.empty() || (colon != 0 && colon + 1 != text.size() &&
-                                         text.find(':', std::min(colon, text.size() - 1) + 1) ==
-                                             std::string_view::npos);
-  if (is_whole) return std::string(text);
+  const std::vector<std::string> parts = absl::StrSplit(std::string(text), ':');
+  const bool has_gap = std::count(parts.begin(), parts.end(), "") > 0;
+  if (text.empty() || (parts.size() <= 2 && !has_gap)) return std::string(text);
   return absl::InvalidArgumentError(
       fmt::format("\"{}\" is no user; write a name, or name:group", text));
 }

@@ -43,7 +43,7 @@ constexpr const char* kExitStatus =
     "  1  it could not start\n"
     "  2  wrong flags or settings\n"
     "  3  a function's work cost the CUDA context; another executor must take over\n"
-    "  4  torpord has gone";
+    "  4  torpord has gone, and no other has taken over";
 
 struct CommandLine {
   bool list_devices = false;

@@ -454,7 +454,7 @@ class LiveNode final : public Node,
 };
 
 void LiveNode::Stop() {
-  // While their sessions are open, so that what they do at their end succeeds.
+  // First: processes may use the GPU at their end, and their sessions are still open.
   if (runs_processes_) processes_->Stop();
   if (!OnLoop([this] { controller_->Shutdown(); })) {
     MutexLock lock(&stop_mutex_);

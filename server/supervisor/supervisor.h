@@ -32,7 +32,7 @@ class ProcessListener {
   virtual void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) = 0;
   // A process that an earlier torpord has started goes on, with `epoch` from now on.
   virtual void OnExecutorAdopted(GpuIndex gpu, std::uint64_t epoch, pid_t process) = 0;
-  // `signal`: the one that ended the process; 0 if none did, or nobody knows.
+  // `signal`: ended the process; 0 if no signal did, or nobody knows.
   virtual void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) = 0;
 };
 

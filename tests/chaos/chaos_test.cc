@@ -22,6 +22,7 @@
 #include "tests/chaos/victims.h"
 #include "tests/e2e/await.h"
 #include "tests/e2e/emulated_node.h"
+#include "tests/e2e/four_small_gpus.h"
 #include "tests/e2e/run_environment.h"
 
 namespace torpor::chaos {
@@ -29,22 +30,6 @@ namespace {
 
 using std::chrono::seconds;
 
-// 24 MiB of each GPU are for images: about two thirds of what the functions have.
-constexpr const char* kFourGpus = R"(version: v1
-pcie_switches:
-  - {name: left, gbps: 4}
-  - {name: right, gbps: 4}
-gpus:
-  - {memory: 32MiB, pcie_gbps: 3, pcie_switch: left, count: 2}
-  - {memory: 32MiB, pcie_gbps: 3, pcie_switch: right, count: 2}
-nvlinks:
-  gbps_per_link: 4
-  matrix:
-    - [0, 1, 1, 2]
-    - [1, 0, 2, 1]
-    - [1, 2, 0, 2]
-    - [2, 1, 2, 0]
-)";
 constexpr unsigned kFunctions = 24;
 
 // Longer than any recovery: what has not recovered then is stuck.
@@ -157,7 +142,7 @@ class Chaos : public testing::Test {
     EXPECT_TRUE(run.ok()) << run.status();
     return run.ok() ? *run : ChaosRun{.victims = {Victim::kExecutor}};
   }();
-  e2e::EmulatedNode node_{kFourGpus, Names(), run_.settings + "\n"};
+  e2e::EmulatedNode node_{e2e::kFourSmallGpus, Names(), run_.settings + "\n"};
   std::vector<std::unique_ptr<Function>> functions_;
   std::optional<Victims> victims_;
   std::optional<Load> load_;

@@ -5,7 +5,7 @@
 
 namespace torpor::soak {
 
-// Which run it is: what the environment says, or else what stands here.
+// The settings of a run, from the environment or these defaults.
 struct SoakRun {
   std::chrono::seconds length{600};  // SOAK_SECONDS
   unsigned seed = 0;                 // SOAK_SEED, or else random

@@ -13,6 +13,7 @@
 #include "absl/synchronization/notification.h"
 #include "tests/e2e/await_status.h"
 #include "tests/e2e/emulated_node.h"
+#include "tests/e2e/four_small_gpus.h"
 #include "tests/e2e/run_environment.h"
 #include "tests/e2e/sequence_model.h"
 #include "tests/soak/accounts.h"
@@ -28,23 +29,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// 24 MiB of each GPU are for images: all together hold about ten functions. Links as the paper's
-// node has them, slow enough for this computer.
-constexpr const char* kFourGpus = R"(version: v1
-pcie_switches:
-  - {name: left, gbps: 4}
-  - {name: right, gbps: 4}
-gpus:
-  - {memory: 32MiB, pcie_gbps: 3, pcie_switch: left, count: 2}
-  - {memory: 32MiB, pcie_gbps: 3, pcie_switch: right, count: 2}
-nvlinks:
-  gbps_per_link: 4
-  matrix:
-    - [0, 1, 1, 2]
-    - [1, 0, 2, 1]
-    - [1, 2, 0, 2]
-    - [2, 1, 2, 0]
-)";
 constexpr int kGpus = 4;
 constexpr Bytes kChunk = 2 * kMiB;
 constexpr int kFunctions = 64;
@@ -163,7 +147,7 @@ class Soak : public testing::Test {
   const SoakRun run_ = SoakRun::FromEnvironment();
   std::mt19937 random_{run_.seed};
   const std::vector<std::string> names_ = Names();
-  e2e::EmulatedNode node_{kFourGpus, And(names_, kLargest),
+  e2e::EmulatedNode node_{e2e::kFourSmallGpus, And(names_, kLargest),
                           "queue_timeout: 50s\n" + run_.settings + "\n", 1, "durability: eviction"};
   WatchedNode watched_{node_};
   const std::string& socket_ = watched_.admin_socket();
