@@ -31,6 +31,7 @@ bool DeferredFrees::Take(std::uint64_t bytes, std::uint64_t& address) {
 
 std::vector<std::uint64_t> DeferredFrees::TakeUpTo(std::uint64_t saved) {
   const std::lock_guard lock(mutex_);
+  ++frees_begun_;
   std::vector<std::uint64_t> addresses;
   for (auto freed = by_class_.begin(); freed != by_class_.end();) {
     if (freed->second.number > saved) {
@@ -42,6 +43,29 @@ std::vector<std::uint64_t> DeferredFrees::TakeUpTo(std::uint64_t saved) {
     freed = by_class_.erase(freed);
   }
   return addresses;
+}
+
+void DeferredFrees::FreeUpTo(std::uint64_t saved,
+                             const std::function<void(std::uint64_t address)>& free) {
+  for (const std::uint64_t address : TakeUpTo(saved)) free(address);
+  const std::lock_guard lock(mutex_);
+  ++frees_ended_;
+}
+
+cudaError_t DeferredFrees::CountBeside(const std::function<cudaError_t()>& ask,
+                                       std::uint64_t& bytes) const {
+  for (;;) {
+    const std::uint64_t ended_before = frees_ended();
+    if (const cudaError_t error = ask(); error != cudaSuccess) return error;
+    const std::lock_guard lock(mutex_);
+    bytes = bytes_;
+    if (frees_begun_ == ended_before) return cudaSuccess;
+  }
+}
+
+std::uint64_t DeferredFrees::frees_ended() const {
+  const std::lock_guard lock(mutex_);
+  return frees_ended_;
 }
 
 std::uint64_t DeferredFrees::bytes() const {

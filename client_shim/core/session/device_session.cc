@@ -112,8 +112,9 @@ void DeviceSession::MakeChannel(const Nghttp2& http2) {
       options, ChannelParts{http2, *daemon_, health_, window_.slots(), window_.ring(),
                             window_.uploads(), log_, [this] { service_->Wake(); },
                             [this](std::uint64_t saved) {
-                              for (const std::uint64_t address : deferred_.TakeUpTo(saved))
+                              deferred_.FreeUpTo(saved, [this](std::uint64_t address) {
                                 memory_.FreeUnasked(address);
+                              });
                             }});
   service_work_ = std::make_unique<SessionService>(
       *daemon_, *channel_, health_, log_,
@@ -258,8 +259,10 @@ cudaError_t DeviceSession::FreeAll() {
 }
 
 cudaError_t DeviceSession::MemGetInfo(std::uint64_t& free_bytes, std::uint64_t& total_bytes) {
-  TORPOR_TRY(memory_.MemGetInfo(free_bytes, total_bytes));
-  free_bytes += deferred_.bytes();
+  std::uint64_t deferred = 0;
+  const auto ask = [&] { return memory_.MemGetInfo(free_bytes, total_bytes); };
+  TORPOR_TRY(deferred_.CountBeside(ask, deferred));
+  free_bytes += deferred;
   return cudaSuccess;
 }
 
