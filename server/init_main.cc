@@ -11,6 +11,7 @@
 
 #include "server/daemon/service_manager.h"
 #include "server/init/init.h"
+#include "server/log/crash_log.h"
 #include "server/log/structured_log.h"
 #include "server/settings/log_settings.h"
 #include "server/version/version.h"
@@ -124,6 +125,7 @@ int Run(int argc, char** argv) {
   if (const int* const exit_status = std::get_if<int>(&parsed)) return *exit_status;
   auto& line = std::get<CommandLine>(parsed);
   server::SetUpLog(server::LogLevel::kInfo, line.log_format);
+  server::LogUncaughtExceptions();
   const auto init = Init::Create(std::move(line.init));
   if (init.ok()) return (*init)->Run();
   std::fputs(fmt::format("torpor-init: {}\n", std::string(init.status().message())).c_str(),

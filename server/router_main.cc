@@ -12,8 +12,10 @@
 #include <string>
 
 #include "base/descriptor_limit.h"
+#include "base/loop_watch.h"
 #include "server/broker/function_messages.h"
 #include "server/config/router_settings.h"
+#include "server/log/crash_log.h"
 #include "server/log/structured_log.h"
 #include "server/router/router.h"
 #include "server/routing/protocol.h"
@@ -108,6 +110,7 @@ int Serve(const RouterProcessSettings& settings, const sigset_t& signals) {
   absl::StatusOr<std::unique_ptr<Router>> router =
       Router::Start({settings.router, settings.drain_timeout}, {&broker, &inquiry, &metrics});
   if (!router.ok()) return Fail(router.status(), kFailure);
+  LoopWatch loop([&router](LoopWatch::Task task) { (*router)->Post(std::move(task)); });
   std::unique_ptr<RoutingClient> client = RoutingClient::Start(
       settings.torpord_socket,
       {.broker = &broker,
@@ -123,6 +126,7 @@ int Serve(const RouterProcessSettings& settings, const sigset_t& signals) {
              (*router)->SetFunctions(FromMessage(functions));
            },
        .on_attached = [&](bool is_attached) { metrics.OnAttached(is_attached); },
+       .is_turning = [&loop] { return loop.Turns(); },
        .on_unwanted =
            [](const std::string& why) {
              spdlog::warn("the router ends: {}", why);
@@ -156,6 +160,7 @@ int Run(int argc, char** argv) {
   const auto settings = ParseRouterSettings(document);
   if (!settings.ok()) return Fail(settings.status(), kUsage);
   SetUpLog(settings->log.level, settings->log.format);
+  LogUncaughtExceptions();
   const sigset_t signals = BlockSignals();
   RaiseDescriptorLimit();
   return Serve(*settings, signals);

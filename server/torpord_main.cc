@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "base/descriptor_limit.h"
+#include "base/loop_watch.h"
 #include "base/status_macros.h"
 #include "server/admin/admin_server.h"
 #include "server/config/config_loader.h"
@@ -24,6 +25,7 @@
 #include "server/daemon/run_folder.h"
 #include "server/daemon/service_manager.h"
 #include "server/daemon/topology_preset.h"
+#include "server/log/crash_log.h"
 #include "server/log/structured_log.h"
 #include "server/metrics/metrics.h"
 #include "server/node/node.h"
@@ -146,6 +148,8 @@ class Daemon {
   }
 
   bool Ready() { return node_->Ready(); }
+  // On the controller's thread.
+  void Post(std::function<void()> task) { node_->Post(std::move(task)); }
 
   // Waits for requests in progress, up to the drain timeout, and stops.
   void Stop(StopKind kind) {
@@ -263,11 +267,19 @@ void Reload(LiveConfig& live) {
   LogEvent(spdlog::level::info, "the configuration is applied", {{"changes", lines->size()}});
 }
 
+// A controller that hangs is not fed for: the service manager ends torpord, and the next goes on
+// with sessions and executors.
+void FeedWatchdog(LoopWatch& controller) {
+  if (controller.Turns()) return NotifyServiceManager("WATCHDOG=1");
+  LogEvent(spdlog::level::err, "the controller hangs; the service manager is told nothing", {});
+}
+
 // Serves until a signal says how to stop.
 StopKind Serve(Daemon& daemon, LiveConfig& live, const sigset_t& signals) {
   constexpr std::chrono::milliseconds kUntilReady(5);
   constexpr std::chrono::hours kIdle(1);
   const auto watchdog = WatchdogInterval();
+  LoopWatch controller([&daemon](LoopWatch::Task task) { daemon.Post(std::move(task)); });
   bool is_ready = false;
   for (;;) {
     std::chrono::nanoseconds wait = watchdog ? *watchdog : std::chrono::nanoseconds(kIdle);
@@ -285,7 +297,7 @@ StopKind Serve(Daemon& daemon, LiveConfig& live, const sigset_t& signals) {
       LogEvent(spdlog::level::info, "ready", {});
       NotifyServiceManager("READY=1");
     }
-    if (watchdog) NotifyServiceManager("WATCHDOG=1");
+    if (watchdog && is_ready) FeedWatchdog(controller);
   }
 }
 
@@ -313,6 +325,7 @@ int Run(int argc, char** argv) {
 
   const Config& config = (*live)->at_start();
   SetUpLog(config.log.level, config.log.format);
+  LogUncaughtExceptions();
   for (const std::string& what : (*live)->superseded()) {
     LogEvent(spdlog::level::warn, "configuration", {{"change", what}});
   }

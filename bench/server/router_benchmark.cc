@@ -90,6 +90,7 @@ class ReadyNode final : public NodeInquiry {
                      .functions = {},
                      .find_refusal = [](const auto&) { return std::string(); },
                      .on_attached = [](const auto&) {},
+                     .on_alive = [](auto) {},
                      .readiness = [](const std::string&) { return Readiness{.is_ready = true}; },
                      .metrics = [] { return std::string(); }});
   TORPOR_CHECK(server.ok());
@@ -125,6 +126,7 @@ class Bench {
                                                 [&attached](bool is_attached) {
                                                   if (is_attached) attached.set_value();
                                                 },
+                                            .is_turning = [] { return true; },
                                             .on_unwanted = [](const auto&) { std::abort(); }});
     attached.get_future().wait();
   }

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "base/thread_name.h"
 #include "server/executor/gpu/cuda_status.h"
 
 namespace torpor::executor {
@@ -65,6 +66,7 @@ void ExecutorLoop::OnArrival(SessionId session, const ArrivedBytes& bytes, Durat
 }
 
 void ExecutorLoop::DoWork() {
+  NameThread("worker");
   const Device& device = environment_.session.device;
   absl::Status ready = device.MakeCurrent();
   absl::StatusOr<CUstream> stream =

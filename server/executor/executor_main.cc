@@ -18,6 +18,7 @@
 #include "server/executor/executor.h"
 #include "server/executor/gpu/address_probe.h"
 #include "server/executor/gpu/device_list.h"
+#include "server/log/crash_log.h"
 #include "server/log/structured_log.h"
 #include "server/settings/executor_settings.h"
 #include "server/settings/node_addresses.h"
@@ -150,6 +151,7 @@ int Run(int argc, char** argv) {
   std::FILE* const log = OwnStandardError();
   if (log == nullptr) return Fail(absl::ErrnoToStatus(errno, "cannot open the log"));
   torpor::server::SetUpLog(settings->log.level, settings->log.format, log);
+  torpor::server::LogUncaughtExceptions();
   const absl::Status failed = torpor::executor::RunExecutor(*settings);
   std::fprintf(log, "torpor-executor: %s\n", std::string(failed.message()).c_str());
   return static_cast<int>(ExitStatus::kFailure);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/thread_name.h"
 #include "server/unix_socket/unix_listener.h"
 
 namespace torpor::executor {
@@ -96,6 +97,7 @@ void NodeLink::InBackground(std::function<void()> work) {
   if (thread_.joinable()) thread_.join();
   is_idle_ = false;
   thread_ = std::thread([this, work = std::move(work)] {
+    NameThread("torpord-link");
     work();
     is_idle_ = true;
     is_idle_.notify_all();

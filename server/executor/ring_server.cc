@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "base/thread_name.h"
 #include "server/unix_socket/unix_listener.h"
 
 namespace torpor::executor {
@@ -54,6 +55,7 @@ void RingServer::Shutdown(Duration grace) {
 }
 
 void RingServer::Serve() {
+  NameThread("ring-server");
   while (!is_stopping_) ServeOnce();
   fresh_.clear();
   std::move(sessions_.begin(), sessions_.end(), std::back_inserter(ending_));

@@ -15,6 +15,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/thread_name.h"
 #include "proto/wire/batch.h"
 
 namespace torpor::executor {
@@ -104,6 +105,7 @@ void RingSession::Cancel() {
 }
 
 void RingSession::Run() {
+  NameThread("session");
   const absl::Status status = Serve();
   if (!status.ok()) {
     spdlog::warn("the rings of session {} end: {}", request_.session_id, status.ToString());

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/status_macros.h"
+#include "base/thread_name.h"
 #include "server/unix_socket/unix_listener.h"
 
 namespace torpor::server {
@@ -85,6 +86,7 @@ DescriptorServer::~DescriptorServer() {
 }
 
 void DescriptorServer::Serve() {
+  NameThread("descriptors");
   while (true) {
     std::vector<pollfd> polled = {{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
     for (const auto& [fd, connection] : connections_) polled.push_back({fd, POLLIN, 0});

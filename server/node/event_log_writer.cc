@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/thread_name.h"
 
 namespace torpor::server {
 namespace {
@@ -78,6 +79,7 @@ void EventLogWriter::Record(TimePoint when, const scheduler::Event& event,
 }
 
 void EventLogWriter::Run() {
+  NameThread("event-log");
   for (std::vector<Entry> entries = Take(); !entries.empty(); entries = Take()) {
     for (const Entry& entry : entries) {
       if (!Write(entry)) return;

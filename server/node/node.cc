@@ -290,6 +290,11 @@ class LiveNode final : public Node,
     return trace;
   }
 
+  void Post(std::function<void()> task) override {
+    ReaderMutexLock lock(&stop_mutex_);
+    if (!is_stopped_) loop_.Post(std::move(task));
+  }
+
   bool Ready() override {
     bool is_ready = false;
     OnLoop([&] { is_ready = controller_->IsReady(); });

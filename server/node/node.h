@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -53,6 +54,10 @@ class Node {
 
   // As Controller::Explain; or Unavailable.
   virtual absl::StatusOr<RequestTrace> Explain(const std::string& request_id) = 0;
+
+  // Runs `task` on the controller's thread, after what is queued there; dropped once the node has
+  // stopped. May wait while the queue is full.
+  virtual void Post(std::function<void()> task) = 0;
 
   // Whether an executor serves and the node is not draining.
   virtual bool Ready() = 0;

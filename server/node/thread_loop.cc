@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "base/thread_name.h"
+
 namespace torpor::server {
 namespace {
 
@@ -14,6 +16,7 @@ ThreadLoop::ThreadLoop()
       background_(kMaxQueued),
       loop_thread_([this] { Run(); }),
       background_thread_([this] {
+        NameThread("background");
         while (std::optional<std::pair<Task, Task>> job = background_.Receive()) {
           job->first();
           Post(std::move(job->second));
@@ -46,6 +49,7 @@ void ThreadLoop::InBackground(Task work, Task then) {
 }
 
 void ThreadLoop::Run() {
+  NameThread("controller");
   while (true) {
     // A bounded wait also tells a closed mailbox from an empty mailbox.
     std::optional<Task> task =

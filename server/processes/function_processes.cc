@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/poll_timeout.h"
+#include "base/thread_name.h"
 #include "server/processes/instance_process.h"
 #include "server/supervisor/process_record.h"
 
@@ -176,6 +177,7 @@ void FunctionProcesses::Leave() {
 }
 
 void FunctionProcesses::Run() {
+  NameThread("processes");
   for (;;) {
     std::vector<Task> tasks;
     {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "base/thread_name.h"
 #include "server/router/await.h"
 #include "server/router/client_connection.h"
 #include "server/router/router_core.h"
@@ -93,7 +94,10 @@ class AsioRouter final : public Router {
     TORPOR_ASSIGN_OR_RETURN(http_address_, Bind(core_.config.http_address, http_acceptor_));
     TORPOR_ASSIGN_OR_RETURN(metrics_address_,
                             Bind(core_.config.metrics_address, metrics_acceptor_));
-    thread_ = std::thread([this] { core_.io.run(); });
+    thread_ = std::thread([this] {
+      NameThread("router");
+      core_.io.run();
+    });
     return absl::OkStatus();
   }
 
@@ -114,6 +118,8 @@ class AsioRouter final : public Router {
       core_.drain_timeout = options.drain_timeout;
     });
   }
+
+  void Post(std::function<void()> task) override { asio::post(core_.io, std::move(task)); }
 
   void Drain() override {
     auto drained = std::make_shared<std::promise<void>>();

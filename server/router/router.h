@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -42,6 +43,9 @@ class Router {
   virtual void SetFunctions(std::map<std::string, FunctionConfig> functions) = 0;
   // Replaces all settings but the addresses. Thread-safe.
   virtual void SetOptions(const Options& options) = 0;
+
+  // Runs `task` on the router's thread; dropped once the router is closed. Thread-safe.
+  virtual void Post(std::function<void()> task) = 0;
 
   // Answers new requests with 503 and closes idle connections from now on. Returns when no request
   // is in progress, or after the configured drain_timeout.

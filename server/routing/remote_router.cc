@@ -60,15 +60,16 @@ class ProcessRouter final : public RemoteRouter {
  private:
   absl::Status Serve(RouterKeeper& keeper) {
     TORPOR_ASSIGN_OR_RETURN(
-        server_,
-        RoutingServer::Start(SocketPath(),
-                             {.broker = parts_.broker,
-                              .settings = FormatRouterSettings(SettingsOf(config_.router)),
-                              .functions = config_.functions,
-                              .find_refusal = [this](const auto& hello) { return Refusal(hello); },
-                              .on_attached = [this](const auto& hello) { OnAttached(hello); },
-                              .readiness = parts_.readiness,
-                              .metrics = parts_.metrics}));
+        server_, RoutingServer::Start(
+                     SocketPath(),
+                     {.broker = parts_.broker,
+                      .settings = FormatRouterSettings(SettingsOf(config_.router)),
+                      .functions = config_.functions,
+                      .find_refusal = [this](const auto& hello) { return Refusal(hello); },
+                      .on_attached = [this](const auto& hello) { OnAttached(hello); },
+                      .on_alive = [&keeper](auto pid) { keeper.OnAlive(static_cast<pid_t>(pid)); },
+                      .readiness = parts_.readiness,
+                      .metrics = parts_.metrics}));
     return keeper.WaitUntilAttached(kStartPatience);
   }
 

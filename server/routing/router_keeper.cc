@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/poll_timeout.h"
+#include "base/thread_name.h"
 #include "server/supervisor/process_record.h"
 
 namespace torpor::server {
@@ -43,6 +44,15 @@ void RouterKeeper::OnAttached(pid_t pid) {
   changed_.SignalAll();
 }
 
+void RouterKeeper::OnAlive(pid_t pid) {
+  MutexLock lock(&mutex_);
+  if (phase_ != Phase::kKeeping || !process_ || process_->pid() != pid) return;
+  const bool is_first = silent_at_ == TimePoint::max();
+  silent_at_ = clock_.Now() + options_.silence;
+  is_doubted_ = false;
+  if (is_first) eventfd_write(wake_.get(), 1);
+}
+
 absl::Status RouterKeeper::WaitUntilAttached(Duration patience) {
   MutexLock lock(&mutex_);
   const TimePoint until = clock_.Now() + patience;
@@ -62,6 +72,7 @@ void RouterKeeper::Stop(Duration patience) {
     if (phase_ == Phase::kKeeping) {
       phase_ = Phase::kStopping;
       kill_at_ = clock_.Now() + patience;
+      silent_at_ = TimePoint::max();
       if (process_) process_->Signal(SIGTERM);
     }
   }
@@ -83,6 +94,7 @@ void RouterKeeper::EndThread() {
 }
 
 void RouterKeeper::Run() {
+  NameThread("router-keeper");
   while (true) {
     {
       MutexLock lock(&mutex_);
@@ -99,7 +111,7 @@ void RouterKeeper::Wait() {
   {
     MutexLock lock(&mutex_);
     if (process_) polled[1].fd = process_->descriptor();
-    until = process_ ? kill_at_ : next_start_;
+    until = process_ ? std::min(kill_at_, silent_at_) : next_start_;
   }
   poll(polled.data(), polled.size(), PollTimeout(until, clock_.Now()));
   eventfd_t ignored = 0;
@@ -107,11 +119,23 @@ void RouterKeeper::Wait() {
   MutexLock lock(&mutex_);
   if (!process_) return;
   if (polled[1].revents != 0) return NoteEnd();
+  if (clock_.Now() >= silent_at_) return NoteSilence();
   if (clock_.Now() < kill_at_) return;
   spdlog::warn("router {} {}; it is killed", process_->pid(),
                phase_ == Phase::kStopping ? "does not end" : "does not connect");
   process_->Kill();
   kill_at_ = TimePoint::max();  // nothing survives it
+}
+
+void RouterKeeper::NoteSilence() {
+  if (!std::exchange(is_doubted_, true)) {
+    silent_at_ = clock_.Now() + options_.silence / 5;
+    return;
+  }
+  spdlog::error("router {} hangs: its loop has not turned for {:.0f} s; it is killed",
+                process_->pid(), ToSeconds(options_.silence));
+  process_->Kill();
+  silent_at_ = TimePoint::max();
 }
 
 void RouterKeeper::Adopt() {
@@ -149,6 +173,8 @@ void RouterKeeper::NoteEnd() {
   if (phase_ == Phase::kKeeping) spdlog::warn("router {} has ended: {}", process_->pid(), why);
   process_.reset();
   is_attached_ = false;
+  silent_at_ = TimePoint::max();
+  is_doubted_ = false;
   unlink(options_.record_path.c_str());
   changed_.SignalAll();
 }

@@ -20,7 +20,7 @@ namespace torpor::server {
 
 // Keeps the router's process alive: takes over the one that an earlier torpord has left, starts one
 // where there is none, and starts another when it has ended, at once the first time, then after
-// ever longer pauses. Thread-safe.
+// ever longer pauses. Kills a process that hangs. Thread-safe.
 class RouterKeeper {
  public:
   struct Options {
@@ -29,6 +29,9 @@ class RouterKeeper {
     // A process that was left, or started, and has not connected by then is killed.
     Duration adoption_patience{std::chrono::seconds(2)};
     Duration start_patience{std::chrono::seconds(10)};
+    // A process that has said that it turns, and then nothing for so long, is killed, a fifth
+    // later: torpord may have been stopped itself.
+    Duration silence{std::chrono::seconds(10)};
     RestartPauses::Options pauses{};
   };
 
@@ -39,6 +42,8 @@ class RouterKeeper {
   bool IsKept(pid_t pid);
   // The kept process has connected, and is welcome.
   void OnAttached(pid_t pid);
+  // The process says that its loop turns.
+  void OnAlive(pid_t pid);
   // Waits until the process has connected. Unavailable if several in a row have ended before, or
   // after `patience`.
   absl::Status WaitUntilAttached(Duration patience);
@@ -58,6 +63,8 @@ class RouterKeeper {
   void StartDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Adopt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The process has not been heard of in time.
+  void NoteSilence() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndThread();
 
   const Options options_;
@@ -72,6 +79,8 @@ class RouterKeeper {
   RestartPauses pauses_ ABSL_GUARDED_BY(mutex_);
   enum class Phase { kKeeping, kStopping, kLeft } phase_ ABSL_GUARDED_BY(mutex_) = Phase::kKeeping;
   TimePoint kill_at_ ABSL_GUARDED_BY(mutex_) = TimePoint::max();
+  TimePoint silent_at_ ABSL_GUARDED_BY(mutex_) = TimePoint::max();  // max: never heard of
+  bool is_doubted_ ABSL_GUARDED_BY(mutex_) = false;                 // has been silent once
   std::thread thread_;
 };
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "base/thread_name.h"
 #include "proto/torpor/v1/router.grpc.pb.h"
 #include "server/routing/batch_queue.h"
 
@@ -20,7 +21,8 @@ namespace {
 
 constexpr Duration kFirstPause = std::chrono::milliseconds(20);
 constexpr Duration kLongestPause = std::chrono::milliseconds(200);
-// How often requests whose time is over are looked for.
+// How often requests whose time is over are looked for, and torpord hears that the router's loop
+// turns.
 constexpr Duration kTick = std::chrono::milliseconds(500);
 // For torpord to read the last messages of a router that ends.
 constexpr Duration kFinishGrace = std::chrono::milliseconds(500);
@@ -150,6 +152,7 @@ class GrpcRoutingClient final : public RoutingClient {
 
  private:
   void Run() {
+    NameThread("torpord-link");
     Duration pause = kFirstPause;
     while (!IsStopping()) {
       if (const std::string why = FindWhyUnwanted(); !why.empty()) {
@@ -188,10 +191,22 @@ class GrpcRoutingClient final : public RoutingClient {
       if (const auto ended = stream.end()->Wait(SteadyClock().Now() + kTick)) return *ended;
       parts_.broker->Expire();
       parts_.inquiry->Expire();
+      TellAlive(stream);
       if (!IsStopping()) continue;
       if (!cancel_at) cancel_at = SteadyClock().Now() + kFinishGrace;
       if (SteadyClock().Now() >= *cancel_at) stream.Cancel();
     }
+  }
+
+  void TellAlive(Stream& stream) {
+    {
+      MutexLock lock(&mutex_);
+      if (!is_attached_) return;
+    }
+    if (!parts_.is_turning()) return;
+    v1::RouterMessage message;
+    message.mutable_alive();
+    stream.Send(std::move(message));
   }
 
   void Handle(const v1::TorpordMessage& message) {
@@ -226,6 +241,7 @@ class GrpcRoutingClient final : public RoutingClient {
     parts_.broker->Attach(stream);
     parts_.inquiry->Attach(stream);
     parts_.on_attached(true);
+    TellAlive(*stream);
     spdlog::info("torpord is there");
   }
 

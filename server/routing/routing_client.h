@@ -23,6 +23,8 @@ class RoutingClient {
     std::function<void(const v1::TorpordMessage::Welcome&)> on_welcome;
     std::function<void(const v1::TorpordMessage::Functions&)> on_functions;
     std::function<void(bool is_attached)> on_attached;
+    // Whether the router's own loop turns; asked twice a second.
+    std::function<bool()> is_turning;
     // torpord does not want this router, or no torpord can come any more: the process is to end.
     // The client tries no more.
     std::function<void(const std::string& why)> on_unwanted;

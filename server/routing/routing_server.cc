@@ -12,6 +12,7 @@
 #include "base/mailbox.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
+#include "base/thread_name.h"
 #include "proto/torpor/v1/router.grpc.pb.h"
 #include "server/broker/function_messages.h"
 #include "server/routing/batch_queue.h"
@@ -67,9 +68,10 @@ class RouterStream final : public grpc::ServerBidiReactor<v1::RouterBatch, v1::T
     if (!is_finished_) context_->TryCancel();
   }
 
-  // The requests of the stream, from its hello on. For the listener, which uses them in OnMessage
-  // and OnEnd only.
+  // The requests of the stream and its router's process, from its hello on. For the listener, which
+  // uses them in OnMessage and OnEnd only.
   std::unique_ptr<RoutedRequests> requests;
+  std::int64_t pid = 0;
 
  private:
   void OnReadDone(bool ok) override {
@@ -192,6 +194,8 @@ class GrpcRoutingServer final : public RoutingServer,
       case v1::RouterMessage::kInquiry:
         inquiries_.Send({stream, message.inquiry()});
         return;
+      case v1::RouterMessage::kAlive:
+        return parts_.on_alive(stream->pid);
       case v1::RouterMessage::kHello:
       case v1::RouterMessage::KIND_NOT_SET:
         return;
@@ -208,6 +212,7 @@ class GrpcRoutingServer final : public RoutingServer,
     }
     if (!refusal.empty()) return stream->Refuse(refusal);
     stream->requests = std::make_unique<RoutedRequests>(*parts_.broker, stream, is_paused_);
+    stream->pid = hello.pid();
     v1::TorpordMessage message;
     message.mutable_welcome()->set_settings(parts_.settings);
     {
@@ -235,6 +240,7 @@ class GrpcRoutingServer final : public RoutingServer,
   }
 
   void AnswerInquiries() {
+    NameThread("inquiries");
     while (const std::optional<Inquiry> inquiry = inquiries_.Receive()) {
       const auto& [link, question] = *inquiry;
       v1::TorpordMessage message;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,6 +26,7 @@ class RoutingServer {
     // Returns why a router is not wanted; empty if it is. Then on_attached follows.
     std::function<std::string(const v1::RouterMessage::Hello&)> find_refusal;
     std::function<void(const v1::RouterMessage::Hello&)> on_attached;
+    std::function<void(std::int64_t pid)> on_alive;  // the router's loop turns
     // Answers to routers' inquiries: may take a while.
     std::function<Readiness(const std::string& function)> readiness;  // empty: of the node
     std::function<std::string()> metrics;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/poll_timeout.h"
+#include "base/thread_name.h"
 
 namespace torpor::server {
 namespace {
@@ -88,6 +89,7 @@ void Supervisor::TellAdopted() {
 }
 
 void Supervisor::Run() {
+  NameThread("supervisor");
   TellAdopted();
   while (!IsDone()) {
     StartDue();

@@ -133,6 +133,18 @@ TEST_F(RouterProcess, AKilledRouterLosesItsConnectionsOnly) {
   EXPECT_EQ(node_->Status().at("http_address"), address);
 }
 
+TEST_F(RouterProcess, ARouterThatHangsIsReplaced) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  const pid_t router = node_->RouterProcess();
+  ASSERT_EQ(node_->PostOne("/function/a/x", "{}").status, 200);
+  ASSERT_EQ(kill(router, SIGSTOP), 0);
+  // 12 s after the router's last word.
+  ASSERT_TRUE(WaitUntilGone(router, kPatience));
+  const auto serves = [&] { return node_->PostOne("/function/a/x", "{}").status == 200; };
+  ASSERT_EQ(Await("another router serves", serves), absl::OkStatus());
+  EXPECT_THAT(node_->Logs(), HasSubstr("hangs: its loop has not turned for 10 s"));
+}
+
 TEST_F(RouterProcess, AHandoverLosesNoRequest) {
   ASSERT_NO_FATAL_FAILURE(Start());
   const pid_t router = node_->RouterProcess();

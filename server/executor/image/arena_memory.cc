@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "base/thread_name.h"
 #include "memory/tiered_placement.h"
 #include "server/executor/gpu/device_mapping.h"
 #include "server/executor/image/arena_backing.h"
@@ -103,6 +104,7 @@ void ArenaMemory::StartMapping() {
 }
 
 void ArenaMemory::MapAll() {
+  NameThread("arena");
   absl::Status status = device_.MakeCurrent();
   for (Bytes end = kStep; status.ok(); end += kStep) {
     MutexLock lock(&mutex_);

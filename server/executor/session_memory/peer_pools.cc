@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status_macros.h"
+#include "base/thread_name.h"
 
 namespace torpor::executor {
 
@@ -63,6 +64,7 @@ std::size_t PeerPools::count() const {
 }
 
 void PeerPools::Watch() {
+  NameThread("peer-pools");
   if (const absl::Status current = device_.MakeCurrent(); !current.ok()) {
     spdlog::error("the end of other executors goes unseen: {}", current.ToString());
     return;

@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "base/thread_name.h"
 #include "server/executor/gpu/device_mapping.h"
 #include "server/executor/session_memory/session_memory.h"
 #include "server/unix_socket/unix_listener.h"
@@ -82,6 +83,7 @@ PeerServer::~PeerServer() {
 }
 
 void PeerServer::Serve() {
+  NameThread("peer-server");
   if (const absl::Status current = device_.MakeCurrent(); !current.ok()) {
     spdlog::error("no memory for peers: {}", current.ToString());
     return;

@@ -123,6 +123,30 @@ TEST_F(RouterKeeperTest, AStartedProcessThatDoesNotConnectIsReplaced) {
   keeper.Stop({});
 }
 
+TEST_F(RouterKeeperTest, AProcessThatIsSilentIsReplaced) {
+  RouterKeeper::Options options = Options(kRuns);
+  options.silence = milliseconds(50);
+  RouterKeeper keeper(options);
+  const ProcessIdentity first = AwaitRecord();
+  keeper.OnAttached(first.pid);
+  keeper.OnAlive(first.pid + 1);  // some other process's word
+  keeper.OnAlive(first.pid);
+  EXPECT_NE(AwaitRecord(first).pid, first.pid);
+  keeper.Stop({});
+}
+
+TEST_F(RouterKeeperTest, AProcessThatHasNeverSpokenIsLeftAlone) {
+  RouterKeeper::Options options = Options(kRuns);
+  options.silence = milliseconds(1);
+  RouterKeeper keeper(options);
+  const ProcessIdentity process = AwaitRecord();
+  keeper.OnAttached(process.pid);
+  const UniqueFd descriptor = OpenProcess(process);
+  pollfd ended = {descriptor.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&ended, 1, 50), 0) << "as a router of an earlier version";
+  keeper.Stop({});
+}
+
 TEST_F(RouterKeeperTest, ARecordOfADeadProcessIsIgnored) {
   ASSERT_EQ(WriteProcessRecord(record_path(), {{.pid = 1 << 22, .start_ticks = 5}}),
             absl::OkStatus());

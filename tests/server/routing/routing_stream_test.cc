@@ -54,6 +54,7 @@ class RoutingStreamTest : public testing::Test {
                         .functions = OneFunction("f"),
                         .find_refusal = [this](const auto&) { return refusal_; },
                         .on_attached = [this](const auto& hello) { hello_.Set(hello.pid()); },
+                        .on_alive = [this](auto pid) { alive_.Set(pid); },
                         .readiness =
                             [](const std::string& function) {
                               return Readiness{.is_ready = !function.empty(),
@@ -82,6 +83,7 @@ class RoutingStreamTest : public testing::Test {
          .on_welcome = [this](const auto& welcome) { welcome_.Set(welcome); },
          .on_functions = [this](const auto& functions) { functions_.Set(functions); },
          .on_attached = [this](bool is_attached) { is_attached_.Set(is_attached); },
+         .is_turning = [this] { return is_turning_.load(); },
          .on_unwanted = [this](const std::string& why) { unwanted_.Set(why); }});
   }
   RequestId Ask(const std::string& name) {
@@ -100,6 +102,8 @@ class RoutingStreamTest : public testing::Test {
   StreamInquiry inquiry_{clock_};
   std::string refusal_;
   Awaited<std::int64_t> hello_;
+  Awaited<std::int64_t> alive_;
+  std::atomic<bool> is_turning_ = true;
   Awaited<v1::TorpordMessage::Welcome> welcome_;
   Awaited<v1::TorpordMessage::Functions> functions_;
   Awaited<bool> is_attached_;
@@ -144,6 +148,13 @@ TEST_F(RoutingStreamTest, TheRouterHearsOfChangedFunctionsAndAsksForTheNode) {
   EXPECT_EQ(text.Take(), "f:1");
   inquiry_.AskMetrics([&](std::string page) { text.Set(std::move(page)); });
   EXPECT_EQ(text.Take().size(), std::size_t{8} << 20) << "beyond gRPC's usual limit";
+}
+
+TEST_F(RoutingStreamTest, TorpordHearsThatTheRoutersLoopTurns) {
+  StartTorpord();
+  StartRouter();
+  EXPECT_EQ(alive_.Take(), 77);
+  EXPECT_EQ(alive_.Take(), 77);
 }
 
 TEST_F(RoutingStreamTest, ARequestIsAskedAgain) {
