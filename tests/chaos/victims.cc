@@ -48,17 +48,22 @@ absl::StatusOr<std::string> Victims::Kill(const chaos::Kill& kill, Load& load) {
   }));
   const pid_t victim = processes[kill.which % processes.size()];
   load.OnKill(kill.victim);
-  killed_.insert(victim);
+  if (const auto identity = server::IdentityOf(victim)) killed_.push_back(*identity);
   // It may have died of another kill just now.
   ::kill(victim, SIGKILL);
   return fmt::format("{} {}", NameOf(kill.victim), victim);
+}
+
+bool Victims::IsAlive(pid_t process) const {
+  const auto identity = server::IdentityOf(process);
+  return identity && std::find(killed_.begin(), killed_.end(), *identity) == killed_.end();
 }
 
 // Without killed processes that have not ended yet.
 std::vector<pid_t> Victims::ProcessesOf(const std::string& program) const {
   std::vector<pid_t> processes = e2e::DescendantsOf(node_.daemon().pid());
   const auto is_another = [&](pid_t process) {
-    return killed_.count(process) != 0 || e2e::ProgramNameOf(process) != program;
+    return !IsAlive(process) || e2e::ProgramNameOf(process) != program;
   };
   processes.erase(std::remove_if(processes.begin(), processes.end(), is_another), processes.end());
   std::sort(processes.begin(), processes.end());
@@ -69,7 +74,7 @@ bool Victims::AreGpusReady() const {
   const auto status = torporctl::FetchStatus(admin_socket_);
   if (!status.ok() || status->state() != "ready") return false;
   return std::all_of(status->gpus().begin(), status->gpus().end(), [&](const v1::GpuStatus& gpu) {
-    return gpu.state() == "ready" && killed_.count(static_cast<pid_t>(gpu.executor_pid())) == 0;
+    return gpu.state() == "ready" && IsAlive(static_cast<pid_t>(gpu.executor_pid()));
   });
 }
 

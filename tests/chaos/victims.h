@@ -3,12 +3,12 @@
 #include <sys/types.h>
 
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "proto/torpor/v1/admin.pb.h"
+#include "server/supervisor/process_record.h"
 #include "tests/chaos/function.h"
 #include "tests/chaos/growth.h"
 #include "tests/chaos/kill_plan.h"
@@ -34,11 +34,13 @@ class Victims {
 
  private:
   std::vector<pid_t> ProcessesOf(const std::string& program) const;
+  // Whether the process is there, and not about to end.
+  bool IsAlive(pid_t process) const;
 
   e2e::EmulatedNode& node_;
   const std::vector<std::unique_ptr<Function>>& functions_;
   const std::string admin_socket_;
-  std::set<pid_t> killed_;
+  std::vector<server::ProcessIdentity> killed_;
 };
 
 }  // namespace torpor::chaos
