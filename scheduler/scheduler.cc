@@ -187,13 +187,16 @@ Instance& Scheduler::InstanceFor(const RequestArrived& event) {
 
 Request Scheduler::RequestOf(const RequestArrived& event, const Instance& instance) {
   const Objective& objective = node_.FunctionOf(instance).objective;
-  Request request{
-      .request = event.request,
-      .instance = instance.id,
-      .turn = {.arrival = event.arrival.value_or(outbox_.now()), .sequence = next_sequence_++},
-      .deadline = event.deadline,
-      .is_implicit = event.is_implicit,
-      .is_for_any = !event.instance};
+  // A request that comes again keeps its place among those of the same time.
+  const auto known = node_.requests.find(event.request);
+  Request request{.request = event.request,
+                  .instance = instance.id,
+                  .turn = {.arrival = event.arrival.value_or(outbox_.now()),
+                           .sequence = known == node_.requests.end() ? next_sequence_++
+                                                                     : known->second.turn.sequence},
+                  .deadline = event.deadline,
+                  .is_implicit = event.is_implicit,
+                  .is_for_any = !event.instance};
   const bool has_objective = objective.deadline != Duration::max() && !event.is_implicit;
   if (event.deadline == TimePoint::max() && has_objective) {
     request.deadline = request.turn.arrival + objective.deadline;

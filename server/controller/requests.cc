@@ -261,9 +261,9 @@ std::vector<RequestId> Requests::OnLeaseLost(const LeaseService::Lost& lost) {
       waiting.push_back(id);
       continue;
     }
-    // The function has not used the GPU yet, and will ask for another lease.
-    if (lost.harmed.empty()) continue;
-    if (lost.is_replayed) {
+    // The function has not used the GPU yet, or does its work again; either way it needs another
+    // lease, and takes the place of a request until its end.
+    if (lost.harmed.empty() || lost.is_replayed) {
       waiting.push_back(id);
       continue;
     }

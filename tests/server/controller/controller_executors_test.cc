@@ -115,7 +115,7 @@ TEST_F(ControllerExecutors, DeathBeforeTheFunctionUsesItsGpuCostsNothing) {
   StartExecutor(0);
   const auto lease = TakeLease(a);
   ASSERT_TRUE(lease) << "it still waits for one";
-  EXPECT_FALSE(lease->is_explicit) << "the request's own has gone with its GPU";
+  EXPECT_TRUE(lease->is_explicit) << "of the request that goes on";
   Release(request);
   Say(a, wire::LeaseReturned{lease->lease_id});
   Serve("a", a);

@@ -253,8 +253,9 @@ class Simulation : public ControllerHarness {
   double slowness_ = 0.3;
   std::vector<Program> programs_;
   std::vector<Ask> requests_;
-  // Functions of which an executor or a program has died: their requests may run on without a lease
-  // beside those that have one, until none runs.
+  // Functions of which an executor or a program has died, until none of their requests runs. Their
+  // requests may run on without a lease beside those that have one: the scheduler decides on an
+  // executor's death before it hears which requests come again.
   std::set<std::string> unsettled_;
   int kills_ = 0;
   int answered_ = 0;

@@ -175,7 +175,7 @@ TEST_F(RequestsTest, OfALostLeaseOnlyHarmedRequestsHear) {
   Run();
   LeaseService::Lost lost;
   lost.lease.requests = {kRequest};
-  EXPECT_TRUE(requests_.OnLeaseLost(lost).empty());
+  EXPECT_EQ(requests_.OnLeaseLost(lost), std::vector{kRequest}) << "it goes on";
   EXPECT_FALSE(lost_) << "its function had not used the GPU";
   const SessionPtr session = AddSession("a");
   lost.harmed = {session->id};
