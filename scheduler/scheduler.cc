@@ -187,7 +187,7 @@ Instance& Scheduler::InstanceFor(const RequestArrived& event) {
 
 Request Scheduler::RequestOf(const RequestArrived& event, const Instance& instance) {
   const Objective& objective = node_.FunctionOf(instance).objective;
-  // A request that comes again keeps its place among those of the same time.
+  // A request that comes again keeps its place among requests of the same arrival.
   const auto known = node_.requests.find(event.request);
   Request request{.request = event.request,
                   .instance = instance.id,

@@ -17,8 +17,8 @@ namespace torpor::server {
 // Kills an executor of an earlier torpord and waits for its end. Unavailable if it does not end.
 absl::Status EndExecutor(const ProcessIdentity& executor);
 
-// By what sessions outlive torpord: the log of what they are, and the service manager that keeps
-// their memory files. Not thread-safe.
+// Lets sessions outlive torpord: the log of all sessions, and the service manager that keeps their
+// memory files. Not thread-safe.
 class SessionRecords {
  public:
   // Reads what an earlier torpord has left in `run_dir`. `kept`: what DescriptorStore::TakeKept has

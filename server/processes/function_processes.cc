@@ -20,7 +20,7 @@
 namespace torpor::server {
 namespace {
 
-// Of a process whose command nobody knows any more.
+// The grace of a process whose command has left the configuration.
 const Duration kDefaultGrace = FunctionConfig().stop_grace;
 constexpr const char* kRecordSuffix = ".pid";
 

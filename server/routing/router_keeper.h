@@ -42,7 +42,7 @@ class RouterKeeper {
   bool IsKept(pid_t pid);
   // The kept process has connected, and is welcome.
   void OnAttached(pid_t pid);
-  // The process says that its loop turns.
+  // The process has told that its loop turns. Expected twice a second from the first time on.
   void OnAlive(pid_t pid);
   // Waits until the process has connected. Unavailable if several in a row have ended before, or
   // after `patience`.

@@ -33,6 +33,17 @@ class BrokenInstancesTest : public ControllerHarness, public InstanceLives {
     KillExecutor(0);
     StartExecutor(0);
   }
+  // Two processes serve a request of the function under one lease, and one breaks the GPU.
+  void BreakOneOfTwo(const std::string& function) {
+    Client first = Connect("token-" + function);
+    Client second = Connect("token-" + function);
+    const RequestId request = Acquire(function);
+    TakeLease(first);
+    TakeLease(second);
+    Break(first);
+    Release(request, scheduler::Ending::kFailed);
+    PassSeconds(3);
+  }
   void PassSeconds(int seconds) {
     for (int i = 0; i < seconds; ++i) {
       loop_.Advance(std::chrono::seconds(1));
@@ -63,27 +74,13 @@ TEST_F(BrokenInstancesTest, ABrokenProcessIsToldOnceWhenItsRequestIsOver) {
 }
 
 TEST_F(BrokenInstancesTest, AnotherProcessOfTheInstanceServes) {
-  Client first = Connect("token-c");
-  Client second = Connect("token-c");
-  const RequestId request = Acquire("c");
-  TakeLease(first);
-  TakeLease(second);
-  Break(first);
-  Release(request, scheduler::Ending::kFailed);
-  PassSeconds(3);
+  BreakOneOfTwo("c");
   EXPECT_THAT(broken_, IsEmpty());
 }
 
 TEST_F(BrokenInstancesTest, ProcessesThatBreakTogetherAreToldTogether) {
-  Client first = Connect("token-a");
-  Client second = Connect("token-a");
-  const RequestId request = Acquire("a");
-  TakeLease(first);
-  TakeLease(second);
-  Break(first);  // what the second had done is lost as well
-  Release(request, scheduler::Ending::kFailed);
-  PassSeconds(3);
-  EXPECT_THAT(broken_, ElementsAre("a"));
+  BreakOneOfTwo("a");
+  EXPECT_THAT(broken_, ElementsAre("a")) << "what the second had done is lost as well";
 }
 
 TEST_F(BrokenInstancesTest, AClientThatIsRefusedIsBroken) {

@@ -23,6 +23,14 @@ class LeasesTest : public NodeWorld {
     leases_.Acknowledge(session, {grant->lease_id});
     return LeaseId{grant->lease_id};
   }
+  // After so long, not sooner, the session is closed for the lease that it keeps.
+  void ExpectClosedAfter(Duration patience, bool is_overdue) {
+    loop_.Advance(patience - std::chrono::milliseconds(1));
+    EXPECT_TRUE(closed_.empty());
+    loop_.Advance(std::chrono::milliseconds(1));
+    EXPECT_EQ(closed_.size(), 1u);
+    EXPECT_EQ(session_->is_overdue, is_overdue);
+  }
   std::optional<InstanceLease>& lease() { return InstanceOf("a").lease; }
 
   int taken_ = 0;
@@ -136,11 +144,7 @@ TEST_F(LeasesTest, ARevokedSessionHasItsRequestsRunLimit) {
   Take(session_);
   loop_.Advance(std::chrono::seconds(1));
   leases_.Revoke(InstanceOf("a"));
-  loop_.Advance(std::chrono::seconds(59));
-  EXPECT_TRUE(closed_.empty());
-  loop_.Advance(std::chrono::milliseconds(500));
-  EXPECT_EQ(closed_.size(), 1u);
-  EXPECT_TRUE(session_->is_overdue);
+  ExpectClosedAfter(std::chrono::milliseconds(59'500), true);
 }
 
 TEST_F(LeasesTest, ASessionWithoutARequestGivesItsLeaseBackSooner) {
@@ -148,9 +152,7 @@ TEST_F(LeasesTest, ASessionWithoutARequestGivesItsLeaseBackSooner) {
   Take(session_);
   lease()->requests.clear();
   leases_.Revoke(InstanceOf("a"));
-  loop_.Advance(std::chrono::seconds(30));
-  EXPECT_EQ(closed_.size(), 1u);
-  EXPECT_FALSE(session_->is_overdue);
+  ExpectClosedAfter(std::chrono::seconds(30), false);
 }
 
 TEST_F(LeasesTest, ALeaseRevokedAtItsLimitComesBackInHalfASecond) {
@@ -158,21 +160,14 @@ TEST_F(LeasesTest, ALeaseRevokedAtItsLimitComesBackInHalfASecond) {
   Take(session_);
   loop_.Advance(std::chrono::seconds(2));
   leases_.Revoke(InstanceOf("a"));
-  loop_.Advance(std::chrono::milliseconds(499));
-  EXPECT_TRUE(closed_.empty());
-  loop_.Advance(std::chrono::milliseconds(1));
-  EXPECT_EQ(closed_.size(), 1u);
-  EXPECT_TRUE(session_->is_overdue);
+  ExpectClosedAfter(std::chrono::milliseconds(500), true);
 }
 
 TEST_F(LeasesTest, WithoutARunLimitTheUpstreamTimeoutHolds) {
   InstanceOf("a").function->config.upstream_timeout = std::chrono::seconds(3);
   Take(session_);
   leases_.Revoke(InstanceOf("a"));
-  loop_.Advance(std::chrono::milliseconds(3'499));
-  EXPECT_TRUE(closed_.empty());
-  loop_.Advance(std::chrono::milliseconds(1));
-  EXPECT_EQ(closed_.size(), 1u);
+  ExpectClosedAfter(std::chrono::milliseconds(3'500), true);
 }
 
 TEST_F(LeasesTest, AProgramWithoutARequestHasNoLimit) {
@@ -180,11 +175,7 @@ TEST_F(LeasesTest, AProgramWithoutARequestHasNoLimit) {
   Take(session_, /*is_explicit=*/false);
   loop_.Advance(std::chrono::seconds(10));
   leases_.Revoke(InstanceOf("a"));
-  loop_.Advance(std::chrono::seconds(29));
-  EXPECT_TRUE(closed_.empty());
-  loop_.Advance(std::chrono::seconds(1));
-  EXPECT_EQ(closed_.size(), 1u);
-  EXPECT_FALSE(session_->is_overdue);
+  ExpectClosedAfter(std::chrono::seconds(30), false);
 }
 
 TEST_F(LeasesTest, AfterALossALaterRequestMayGoOn) {
