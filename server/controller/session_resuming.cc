@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -13,6 +15,10 @@
 
 namespace torpor::server {
 namespace {
+
+// What a client that lives needs to find a torpord that listens, many times over. Deaths of
+// torpord, however many, do not lengthen the life of a session whose client is dead.
+constexpr Duration kLeastPatience = std::chrono::seconds(1);
 
 // The request of a message that may have had an effect which is in the log; 0 for all others.
 std::uint64_t RequestOf(const wire::ClientMessage& message) {
@@ -31,7 +37,10 @@ std::uint64_t RequestOf(const wire::ClientMessage& message) {
 }  // namespace
 
 void SessionResuming::Await(SessionId session, const LoggedSession& logged) {
-  awaited_.insert(session);
+  const bool is_away_already = logged.client_away_since != 0;
+  awaited_[session] = is_away_already ? TimePoint(Duration(logged.client_away_since)) : loop_.Now();
+  const SessionPtr restored = sessions_.Find(session);
+  if (restored->journal) restored->journal->NoteAway(*restored, awaited_[session]);
   Answers& answers = answers_[session];
   for (const auto& [offset, piece] : logged.device.pieces) {
     answers[piece.request] = logged.opened.device_base + offset;
@@ -43,18 +52,20 @@ void SessionResuming::Await(SessionId session, const LoggedSession& logged) {
 }
 
 void SessionResuming::BeginPatience(Duration patience) {
-  if (awaited_.empty()) return;
-  loop_.RunAt(loop_.Now() + patience, [this, patience] { Expire(patience); });
+  const TimePoint soonest = loop_.Now() + std::min(patience, kLeastPatience);
+  for (const auto& [id, since] : awaited_) {
+    loop_.RunAt(std::max(since + patience, soonest),
+                [this, id = id, patience] { Expire(id, patience); });
+  }
 }
 
-void SessionResuming::Expire(Duration patience) {
-  const std::string why =
-      fmt::format("its process did not come back within {:.0f} s", ToSeconds(patience));
-  for (const SessionId id : std::exchange(awaited_, {})) {
-    const SessionPtr session = sessions_.Find(id);
-    const bool waits = session && session->state == ClientSession::State::kAway;
-    if (waits && !asking_.contains(id)) Close(session, why, OutlivedFate::kExpired);
-  }
+void SessionResuming::Expire(SessionId id, Duration patience) {
+  if (awaited_.erase(id) == 0) return;
+  const SessionPtr session = sessions_.Find(id);
+  const bool waits = session && session->state == ClientSession::State::kAway;
+  if (!waits || asking_.contains(id)) return;
+  Close(session, fmt::format("its process did not come back within {:.0f} s", ToSeconds(patience)),
+        OutlivedFate::kExpired);
 }
 
 void SessionResuming::Close(const SessionPtr& session, const std::string& why, OutlivedFate fate) {
@@ -128,6 +139,7 @@ void SessionResuming::AnswerWaiting() {
 
 void SessionResuming::Resume(const SessionPtr& session) {
   awaited_.erase(session->id);
+  if (session->journal) session->journal->NoteAway(*session, std::nullopt);
   session->state = ClientSession::State::kOpen;
   session->link->Send(
       wire::ResumeReply{kCudaSuccess, "", session->memory.files->checkpoint().saved_command()});

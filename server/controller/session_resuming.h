@@ -50,7 +50,7 @@ class SessionResuming {
   void Await(SessionId session, const LoggedSession& logged);
   // The session could not be restored.
   void NoteLost(SessionId session, const std::string& why) { lost_[session] = why; }
-  // Closes sessions that still wait after `patience`.
+  // Closes sessions that still wait `patience` after the first torpord without their client began.
   void BeginPatience(Duration patience);
 
   // --- Messages of clients ---
@@ -74,7 +74,7 @@ class SessionResuming {
   std::string FindObstacle(const ClientSession& session, const wire::Hello& hello);
   void Refuse(const SessionPtr& newcomer, const wire::Resume& resume, const std::string& why);
   void Resume(const SessionPtr& session);
-  void Expire(Duration patience);
+  void Expire(SessionId id, Duration patience);
   // Requests that only this session could do again are lost with it.
   void Close(const SessionPtr& session, const std::string& why, OutlivedFate fate);
 
@@ -89,8 +89,9 @@ class SessionResuming {
   TaskLoop& loop_;
   const Handlers handlers_;
   std::map<SessionId, std::string> lost_;  // why
-  std::set<SessionId> awaited_;            // no client has asked for them yet
-  std::set<SessionId> asking_;             // their clients wait for an executor
+  // No client has asked for them yet; since when they wait.
+  std::map<SessionId, TimePoint> awaited_;
+  std::set<SessionId> asking_;  // their clients wait for an executor
   std::map<SessionId, Answers> answers_;
 };
 

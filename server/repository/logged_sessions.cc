@@ -92,6 +92,12 @@ void LoggedSessions::Take(const SessionClosed& record) {
   sessions_.erase(SessionId{record.session});
 }
 
+void LoggedSessions::Take(const ClientAway& record) {
+  if (LoggedSession* const session = Mutable(record.session)) {
+    session->client_away_since = record.since_ns;
+  }
+}
+
 std::vector<SessionRecord> LoggedSessions::Records() const {
   std::vector<SessionRecord> records = {begun_};
   for (const ExecutorRan& executor : executors_) records.emplace_back(executor);
@@ -105,6 +111,9 @@ std::vector<SessionRecord> LoggedSessions::Records() const {
     if (session.is_unsaved) records.emplace_back(WorkUnsaved{id.value, true});
     if (!session.why_not.empty()) {
       records.emplace_back(EndsWithTorpord{id.value, session.why_not});
+    }
+    if (session.client_away_since != 0) {
+      records.emplace_back(ClientAway{id.value, session.client_away_since});
     }
   }
   return records;

@@ -151,9 +151,20 @@ struct SessionClosed {
   }
 };
 
+// The session waits for its client to come back.
+struct ClientAway {
+  std::uint64_t session = 0;
+  std::int64_t since_ns = 0;  // CLOCK_MONOTONIC; 0: the client is there again
+
+  template <typename V>
+  void Visit(V& v) {
+    v(session), v(since_ns);
+  }
+};
+
 // Append only: the index is the type in the file.
 using SessionRecord = std::variant<LogBegun, ExecutorRan, SessionOpened, SegmentsHeld, Allocated,
-                                   Freed, WorkUnsaved, EndsWithTorpord, SessionClosed>;
+                                   Freed, WorkUnsaved, EndsWithTorpord, SessionClosed, ClientAway>;
 
 // --- State --------------------------------------------------------------------------------------
 
@@ -178,7 +189,8 @@ struct LoggedSession {
   LoggedMemory host;
   std::deque<std::uint64_t> frees;  // the requests, the latest last
   bool is_unsaved = false;
-  std::string why_not;  // it lives no longer than its torpord; empty: it may
+  std::string why_not;                 // it lives no longer than its torpord; empty: it may
+  std::int64_t client_away_since = 0;  // as in ClientAway
 
   LoggedMemory& MemoryOf(MemoryKind kind) { return kind == MemoryKind::kDevice ? device : host; }
 };
@@ -211,6 +223,7 @@ class LoggedSessions {
   void Take(const WorkUnsaved& record);
   void Take(const EndsWithTorpord& record);
   void Take(const SessionClosed& record);
+  void Take(const ClientAway& record);
   LoggedSession* Mutable(std::uint64_t session);
 
   LogBegun begun_;

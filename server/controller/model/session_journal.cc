@@ -78,6 +78,13 @@ void SessionJournal::NoteUnsaved(const ClientSession& session) {
   log_->Append(WorkUnsaved{session.id.value, is_unsaved});
 }
 
+void SessionJournal::NoteAway(const ClientSession& session, std::optional<TimePoint> since) {
+  const LoggedSession* const logged = LoggedOf(session);
+  const std::int64_t since_ns = since ? since->time_since_epoch().count() : 0;
+  if (!logged || logged->client_away_since == since_ns) return;
+  log_->Append(ClientAway{session.id.value, since_ns});
+}
+
 void SessionJournal::Exclude(const ClientSession& session, const std::string& why) {
   const LoggedSession* const logged = LoggedOf(session);
   if (!logged || !logged->why_not.empty()) return;

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "server/controller/model/client_session.h"
 #include "server/controller/model/function_instance.h"
 #include "server/repository/session_keeper.h"
@@ -28,6 +30,8 @@ class SessionJournal {
                  Bytes offset);
   // To be called when the image may have gained or lost an unsaved lease.
   void NoteUnsaved(const ClientSession& session);
+  // The session waits for its client since then; nullopt: the client is there.
+  void NoteAway(const ClientSession& session, std::optional<TimePoint> since);
   // What the session has done from now on cannot be had again by another torpord.
   void Exclude(const ClientSession& session, const std::string& why);
   void Close(ClientSession& session);

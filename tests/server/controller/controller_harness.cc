@@ -50,7 +50,7 @@ ControllerHarness::ControllerHarness(int gpus, AddressMode address_mode,
 void ControllerHarness::RestartTorpord() {
   executors_.clear();
   controller_.reset();
-  loop_ = {};
+  loop_.Forget();
   event_log_ = scheduler::Encode(EventLogHeaderOf(options_.config)) + '\n';
   controller_ = std::make_unique<Controller>(options_, loop_, repository_, killer_, counts_);
   controller_->RestoreSessions();

@@ -255,6 +255,49 @@ TEST_F(ResumeTest, AClientThatComesLateJoinsTheLeaseOfItsRequest) {
   EXPECT_TRUE(GiveBack(client));
 }
 
+TEST_F(ResumeTest, AClientsAbsenceCountsOverTheDeathsOfTorpord) {
+  const Duration patience = config_.session.resume_patience;
+  Client stays_away = Connect("token-c");
+  KillTorpord();
+  StartExecutor(0);
+  loop_.Advance(patience / 2);
+  KillTorpord();
+  StartExecutor(0);
+  loop_.Advance(patience / 2);
+  Settle();
+  EXPECT_EQ(counts_.outlived[OutlivedFate::kExpired], 1);
+  EXPECT_TRUE(keeper_.kept.empty());
+}
+
+TEST_F(ResumeTest, AClientThatCameBackMayStayAwayAsLongAgain) {
+  const Duration patience = config_.session.resume_patience;
+  Client client = Connect("token-c");
+  KillTorpord();
+  StartExecutor(0);
+  loop_.Advance(patience / 2);
+  Ask(client, "token-c");
+  KillTorpord();
+  StartExecutor(0);
+  loop_.Advance(patience / 2);
+  Settle();
+  EXPECT_EQ(counts_.outlived[OutlivedFate::kExpired], 0);
+}
+
+TEST_F(ResumeTest, ATorpordThatComesLateStillWaitsForASecond) {
+  Connect("token-c");
+  KillTorpord();
+  loop_.Forget();  // there is no torpord for a while
+  loop_.Advance(2 * config_.session.resume_patience);
+  KillTorpord();
+  StartExecutor(0);
+  loop_.Advance(std::chrono::milliseconds(999));
+  Settle();
+  EXPECT_EQ(counts_.outlived[OutlivedFate::kExpired], 0);
+  loop_.Advance(std::chrono::milliseconds(1));
+  Settle();
+  EXPECT_EQ(counts_.outlived[OutlivedFate::kExpired], 1);
+}
+
 TEST_F(ResumeTest, AClientThatStaysAwayLosesItsSession) {
   Client client = Connect("token-c");
   KillTorpord();

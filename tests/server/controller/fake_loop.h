@@ -31,6 +31,12 @@ class FakeLoop final : public TaskLoop {
     }
   }
 
+  // The process has died: nothing that was due happens. Time goes on.
+  void Forget() {
+    tasks_.clear();
+    timers_.clear();
+  }
+
   // Lets time pass, timer by timer.
   void Advance(Duration duration) {
     const TimePoint end = now_ + duration;

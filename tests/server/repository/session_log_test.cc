@@ -48,6 +48,7 @@ TEST_F(SessionLogTest, TheNextTorpordFindsWhatWasAppended) {
   log->Append(Allocated{kSession, MemoryKind::kHost, 4, 0, 4096});
   log->Append(Freed{kSession, MemoryKind::kHost, 5, 0});
   log->Append(WorkUnsaved{kSession, true});
+  log->Append(ClientAway{kSession, 77});
   log->Append(Opened(8));
   log->Append(EndsWithTorpord{8, "its reason"});
   log->Append(ExecutorRan{3, 100, 200});
@@ -67,6 +68,7 @@ TEST_F(SessionLogTest, TheNextTorpordFindsWhatWasAppended) {
   EXPECT_TRUE(session->host.pieces.empty());
   EXPECT_EQ(session->frees, (std::deque<std::uint64_t>{5}));
   EXPECT_TRUE(session->is_unsaved);
+  EXPECT_EQ(session->client_away_since, 77);
   EXPECT_EQ(next->state().Find(SessionId{8})->why_not, "its reason");
 }
 
