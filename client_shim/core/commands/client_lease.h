@@ -32,10 +32,10 @@ struct LeaseActions {
 //
 // kNone -> kRequested (a call needs it) -> kHeld -> kReturning (revoked or idle: flushed, draining)
 // -> kNone. A lease becomes kLost when its executor fails. Calls then fail with the lease's error
-// until the daemon ends the lease; an implicit one ends only after a synchronising call has also
-// told the program. An error that no call has told passes on to the next lease (`untold`). If the
-// session can be replayed, the lease becomes kSuspended instead: calls wait until the daemon has
-// ended the lease, and for the next.
+// until the daemon ends the lease; an implicit one, and one whose daemon is gone, ends only after a
+// synchronising call has also told the program. An error that no call has told passes on to the
+// next lease (`untold`). If the session can be replayed, the lease becomes kSuspended instead:
+// calls wait until the daemon has ended the lease, and for the next.
 class ClientLease {
  public:
   using Time = std::chrono::steady_clock::time_point;
