@@ -68,8 +68,8 @@ void CommandChannel::BreakLink(const ExecutorLinkPtr& link, cudaError_t error,
 void CommandChannel::Break(const ExecutorLinkPtr& link, cudaError_t error, const std::string& why) {
   links_.Remove(link);
   const bool tells_program = link->Break(error, why);
-  if (lease_link_ == link) replay_.DropCheckpoint();
   if (lease_link_ != link) return;
+  replay_.DropCheckpoint();
   CarryOut(lease_.ExecutorLost(error, tells_program, Moment()));
   if (replay_.daemon_is_gone()) CarryOut(lease_.NoteDaemonGone(Moment()));
 }

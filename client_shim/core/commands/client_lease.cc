@@ -98,9 +98,10 @@ LeaseActions ClientLease::NoteLossByDaemon(cudaError_t error, LeaseMoment at) {
 LeaseActions ClientLease::NoteDaemonGone(LeaseMoment at) {
   LeaseActions actions;
   if (state_ != State::kLost) return actions;
-  actions.ends_request = std::exchange(is_explicit_, false);
+  const bool was_explicit = std::exchange(is_explicit_, false);
   daemon_knows_ = true;
   SettleLoss(at, actions);
+  actions.ends_request = was_explicit;
   return actions;
 }
 

@@ -108,6 +108,15 @@ TEST_F(ClientLeaseTest, ALostExplicitLeaseEndsWithoutADaemonWhenTheProgramKnows)
   EXPECT_EQ(lease_.state(), ClientLease::State::kNone);
 }
 
+TEST_F(ClientLeaseTest, ALostExplicitLeaseEndsAtOnceWithoutADaemonIfTheProgramKnows) {
+  Grant(7, true);
+  lease_.ExecutorLost(kError, /*program_told=*/true, Now());
+  const LeaseActions actions = lease_.NoteDaemonGone(Now());
+  EXPECT_TRUE(actions.ends_request);
+  EXPECT_TRUE(actions.wakes);
+  EXPECT_EQ(lease_.state(), ClientLease::State::kNone);
+}
+
 TEST_F(ClientLeaseTest, ALostImplicitLeaseEndsWhenProgramAndDaemonKnow) {
   Grant(7, false);
   lease_.ExecutorLost(kError, false, Now());
