@@ -7,7 +7,7 @@
 
 namespace torpor {
 
-// Tells whether a thread that works off a queue of tasks still does. Not thread-safe.
+// Tells whether a thread that works off a queue of tasks still does. As thread-safe as `post`.
 class LoopWatch {
  public:
   using Task = std::function<void()>;

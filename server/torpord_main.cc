@@ -280,9 +280,12 @@ StopKind Serve(Daemon& daemon, LiveConfig& live, const sigset_t& signals) {
   constexpr std::chrono::hours kIdle(1);
   const auto watchdog = WatchdogInterval();
   LoopWatch controller([&daemon](LoopWatch::Task task) { daemon.Post(std::move(task)); });
+  const SteadyClock clock;
+  TimePoint feed_at = clock.Now();
   bool is_ready = false;
   for (;;) {
-    std::chrono::nanoseconds wait = watchdog ? *watchdog : std::chrono::nanoseconds(kIdle);
+    std::chrono::nanoseconds wait = watchdog ? std::max(feed_at - clock.Now(), Duration::zero())
+                                             : std::chrono::nanoseconds(kIdle);
     if (!is_ready) wait = std::min<std::chrono::nanoseconds>(wait, kUntilReady);
     const timespec timeout = {wait / std::chrono::seconds(1),
                               (wait % std::chrono::seconds(1)).count()};
@@ -297,7 +300,9 @@ StopKind Serve(Daemon& daemon, LiveConfig& live, const sigset_t& signals) {
       LogEvent(spdlog::level::info, "ready", {});
       NotifyServiceManager("READY=1");
     }
-    if (watchdog && is_ready) FeedWatchdog(controller);
+    if (!watchdog || clock.Now() < feed_at) continue;
+    feed_at = clock.Now() + *watchdog;
+    if (is_ready) FeedWatchdog(controller);
   }
 }
 

@@ -40,6 +40,11 @@ class RouterKeeperTest : public testing::Test {
       std::this_thread::yield();
     }
   }
+  // Another process takes the place of `first`.
+  void ExpectSuccessor(RouterKeeper& keeper, const ProcessIdentity& first) {
+    EXPECT_NE(AwaitRecord(first).pid, first.pid);
+    keeper.Stop({});
+  }
   static bool HasEnded(const UniqueFd& process) {
     pollfd ended = {process.get(), POLLIN, 0};
     return poll(&ended, 1, 30'000) == 1;
@@ -119,8 +124,7 @@ TEST_F(RouterKeeperTest, AStartedProcessThatDoesNotConnectIsReplaced) {
   options.start_patience = milliseconds(10);
   RouterKeeper keeper(options);
   const ProcessIdentity first = AwaitRecord();
-  EXPECT_NE(AwaitRecord(first).pid, first.pid);
-  keeper.Stop({});
+  ExpectSuccessor(keeper, first);
 }
 
 TEST_F(RouterKeeperTest, AProcessThatIsSilentIsReplaced) {
@@ -131,8 +135,7 @@ TEST_F(RouterKeeperTest, AProcessThatIsSilentIsReplaced) {
   keeper.OnAttached(first.pid);
   keeper.OnAlive(first.pid + 1);  // some other process's word
   keeper.OnAlive(first.pid);
-  EXPECT_NE(AwaitRecord(first).pid, first.pid);
-  keeper.Stop({});
+  ExpectSuccessor(keeper, first);
 }
 
 TEST_F(RouterKeeperTest, AProcessThatHasNeverSpokenIsLeftAlone) {
