@@ -31,6 +31,13 @@ const char* WhyNotAnswered(scheduler::Ending ending) {
   return "";
 }
 
+// Returns a task, for several who may call it, of which the first call alone calls `done`.
+TaskLoop::Task Once(const TaskLoop::Task& done) {
+  return [is_done = std::make_shared<bool>(false), done] {
+    if (!std::exchange(*is_done, true)) done();
+  };
+}
+
 absl::Status WasRemoved(const RegisteredFunction& function) {
   return absl::NotFoundError(absl::StrCat("function ", function.config.name, " was removed"));
 }
@@ -122,10 +129,6 @@ void Requests::Release(RequestId request, scheduler::Ending ending) {
 }
 
 void Requests::ConfirmLease(RequestId request, const std::function<void()>& done) {
-  const auto is_done = std::make_shared<bool>(false);
-  const auto finish = [is_done, done] {
-    if (!std::exchange(*is_done, true)) done();
-  };
   const auto found = requests_.find(request);
   if (found == requests_.end() || !found->second.instance) return done();
   if (found->second.is_orphan) {
@@ -139,11 +142,13 @@ void Requests::ConfirmLease(RequestId request, const std::function<void()>& done
     const bool waits_again =
         found->second.was_granted && found->second.state == Request::State::kQueued;
     if (!waits_again) return done();
-    found->second.when_settled.emplace_back(finish);
+    const TaskLoop::Task finish = Once(done);
+    found->second.when_settled.push_back(finish);
     return loop_.RunAt(loop_.Now() + kConfirmPatience, finish);
   }
   // Either the executors answer, or their death is noticed first; a hanging executor is not waited
   // for.
+  const TaskLoop::Task finish = Once(done);
   v1::DaemonMessage message;
   message.mutable_ping();
   const std::set<GpuIndex> gpus(lease->gpus.begin(), lease->gpus.end());

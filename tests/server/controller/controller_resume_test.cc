@@ -79,6 +79,13 @@ class ResumeTest : public ControllerHarness {
     StartExecutor(0);
     Resume(client, token);
   }
+  // The next torpord, which waits for clients half as long as it may.
+  void WaitForHalfOfPatience() {
+    KillTorpord();
+    StartExecutor(0);
+    loop_.Advance(config_.session.resume_patience / 2);
+    Settle();
+  }
   // A request that an earlier torpord has granted to the function's only instance.
   RequestId GoOn(const std::string& function) {
     const RequestId request{next_request_++};
@@ -256,30 +263,18 @@ TEST_F(ResumeTest, AClientThatComesLateJoinsTheLeaseOfItsRequest) {
 }
 
 TEST_F(ResumeTest, AClientsAbsenceCountsOverTheDeathsOfTorpord) {
-  const Duration patience = config_.session.resume_patience;
-  Client stays_away = Connect("token-c");
-  KillTorpord();
-  StartExecutor(0);
-  loop_.Advance(patience / 2);
-  KillTorpord();
-  StartExecutor(0);
-  loop_.Advance(patience / 2);
-  Settle();
+  Connect("token-c");
+  WaitForHalfOfPatience();
+  WaitForHalfOfPatience();
   EXPECT_EQ(counts_.outlived[OutlivedFate::kExpired], 1);
   EXPECT_TRUE(keeper_.kept.empty());
 }
 
 TEST_F(ResumeTest, AClientThatCameBackMayStayAwayAsLongAgain) {
-  const Duration patience = config_.session.resume_patience;
   Client client = Connect("token-c");
-  KillTorpord();
-  StartExecutor(0);
-  loop_.Advance(patience / 2);
-  Ask(client, "token-c");
-  KillTorpord();
-  StartExecutor(0);
-  loop_.Advance(patience / 2);
-  Settle();
+  WaitForHalfOfPatience();
+  Resume(client, "token-c");
+  WaitForHalfOfPatience();
   EXPECT_EQ(counts_.outlived[OutlivedFate::kExpired], 0);
 }
 

@@ -22,7 +22,7 @@ class FakeLoop final : public TaskLoop {
     });
   }
 
-  // Runs what is posted, and what that posts.
+  // Runs posted tasks, and the tasks that these post.
   void RunAll() {
     while (!tasks_.empty()) {
       const Task task = std::move(tasks_.front());
@@ -31,7 +31,7 @@ class FakeLoop final : public TaskLoop {
     }
   }
 
-  // The process has died: nothing that was due happens. Time goes on.
+  // Drops tasks and timers, as the death of a process does. Time goes on.
   void Forget() {
     tasks_.clear();
     timers_.clear();

@@ -39,6 +39,12 @@ class RequestsTest : public NodeWorld {
     requests_.NoteLeased(kRequest, InstanceOf("a").id);
     requests_.RunTaken(InstanceOf("a"));
   }
+  // The request ran, its lease was lost, and whether its work is done again is open.
+  void WaitWithGrant() {
+    Run();
+    InstanceOf("a").lease.reset();
+    requests_.Requeue(kRequest);
+  }
 
   const std::unique_ptr<scheduler::Scheduler> own_scheduler_ = MakeScheduler();
   scheduler::Scheduler& scheduler_ = *own_scheduler_;
@@ -269,9 +275,7 @@ TEST_F(RequestsTest, ConfirmsALeaseWhenItsExecutorAnswersOrHangs) {
 }
 
 TEST_F(RequestsTest, ConfirmsALostLeaseWhenItsReplayRuns) {
-  Run();
-  InstanceOf("a").lease.reset();
-  requests_.Requeue(kRequest);
+  WaitWithGrant();
   int confirmed = 0;
   requests_.ConfirmLease(kRequest, [&] { ++confirmed; });
   loop_.Advance(std::chrono::milliseconds(900));
@@ -286,9 +290,7 @@ TEST_F(RequestsTest, ConfirmsALostLeaseWhenItsReplayRuns) {
 }
 
 TEST_F(RequestsTest, ConfirmsALostLeaseRightBehindTheWordOfItsLoss) {
-  Run();
-  InstanceOf("a").lease.reset();
-  requests_.Requeue(kRequest);
+  WaitWithGrant();
   bool is_lost_first = false;
   requests_.ConfirmLease(kRequest, [&] { is_lost_first = lost_.has_value(); });
   requests_.OnSessionLost(InstanceOf("a").id, "it cannot go on");
@@ -297,9 +299,7 @@ TEST_F(RequestsTest, ConfirmsALostLeaseRightBehindTheWordOfItsLoss) {
 }
 
 TEST_F(RequestsTest, ALeaseThatIsNotReplayedInTimeCountsAsIntact) {
-  Run();
-  InstanceOf("a").lease.reset();
-  requests_.Requeue(kRequest);
+  WaitWithGrant();
   int confirmed = 0;
   requests_.ConfirmLease(kRequest, [&] { ++confirmed; });
   loop_.Advance(std::chrono::seconds(1));
