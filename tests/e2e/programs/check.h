@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 inline bool check_has_failed = false;
 
@@ -47,17 +48,23 @@ inline void NoteFailure() {
     }                                                                            \
   } while (false)
 
-#define EXPECT_CUDA(call, expected)                                                        \
-  do {                                                                                     \
-    check_line = __LINE__;                                                                 \
-    const cudaError_t error_ = (call);                                                     \
-    if (error_ != (expected)) {                                                            \
-      std::printf("FAIL %s:%d: %s gave %s, not %s\n", FileName(__FILE__), __LINE__, #call, \
-                  cudaGetErrorName(error_), cudaGetErrorName(expected));                   \
-      NoteFailure();                                                                       \
-    }                                                                                      \
+inline std::string NameOf(cudaError_t error) { return cudaGetErrorName(error); }
+
+template <typename Result>
+void CheckResult(Result result, Result expected, const char* call, const char* file, int line) {
+  if (result == expected) return;
+  std::printf("FAIL %s:%d: %s gave %s, not %s\n", FileName(file), line, call,
+              NameOf(result).c_str(), NameOf(expected).c_str());
+  NoteFailure();
+}
+
+#define EXPECT_RESULT(type, call, expected)                           \
+  do {                                                                \
+    check_line = __LINE__;                                            \
+    CheckResult<type>((call), (expected), #call, __FILE__, __LINE__); \
   } while (false)
 
+#define EXPECT_CUDA(call, expected) EXPECT_RESULT(cudaError_t, call, expected)
 #define CUDA(call) EXPECT_CUDA(call, cudaSuccess)
 
 inline int Pass() {

@@ -5,15 +5,7 @@
 
 #include "tests/e2e/programs/check.h"
 
-#define EXPECT_CU(call, expected)                                                          \
-  do {                                                                                     \
-    check_line = __LINE__;                                                                 \
-    const CUresult result_ = (call);                                                       \
-    if (result_ != (expected)) {                                                           \
-      std::printf("FAIL %s:%d: %s gave %d, not %d\n", FileName(__FILE__), __LINE__, #call, \
-                  result_, expected);                                                      \
-      NoteFailure();                                                                       \
-    }                                                                                      \
-  } while (false)
+inline std::string NameOf(CUresult result) { return std::to_string(result); }
 
+#define EXPECT_CU(call, expected) EXPECT_RESULT(CUresult, call, expected)
 #define CU(call) EXPECT_CU(call, CUDA_SUCCESS)
