@@ -154,7 +154,7 @@ class Bench {
   std::unique_ptr<RoutingClient> client_;
 };
 
-// One client, one request after another.
+// A client sends request after request.
 void OneClient(benchmark::State& state) {
   const Bench bench(state.range(0) != 0);
   RawConnection connection = bench.Connect();

@@ -138,7 +138,7 @@ void FunctionProcesses::OnRemoved(const std::string& full_name) {
     const auto found = entries_.find(full_name);
     if (found == entries_.end() || is_stopping_) return;
     Entry& entry = found->second;
-    // A function that was added again meanwhile is another one, whose sessions are others.
+    // The name may have been added again meanwhile: the process with the old sessions goes.
     if (entry.command) return entry.life.Restart(clock_.Now(), entry.grace(), /*is_faulty=*/false);
     entry.life.Stop(clock_.Now(), entry.grace());
   });

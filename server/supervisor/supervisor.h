@@ -62,7 +62,7 @@ class Supervisor final : public ExecutorKiller {
   // `grace`. Idempotent.
   void Stop(Duration grace);
 
-  // Stops, and leaves the processes as they are to the next torpord: those that outlive this one.
+  // Stops, and leaves to the next torpord the processes that outlive this torpord.
   void Leave();
 
  private:

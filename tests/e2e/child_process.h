@@ -52,7 +52,7 @@ std::unique_ptr<ChildProcess> RunToItsEnd(const std::string& program,
                                           const std::vector<std::string>& arguments,
                                           const std::string& folder);
 
-// The processes that `pid` has started, and those that they have.
+// Returns the children of process `pid`, and their descendants.
 std::vector<pid_t> DescendantsOf(pid_t pid);
 
 // The name of the program that runs as `pid`, or empty.

@@ -82,7 +82,7 @@ class EmulatedNode {
   // Runs torporctl with these arguments against this node's daemon. Expects success; returns its
   // output.
   std::string Torporctl(std::vector<std::string> arguments) const;
-  // Likewise if it should fail; what it says on stderr.
+  // Runs torporctl likewise. Expects a failure; returns the text on stderr.
   std::string RefusedTorporctl(std::vector<std::string> arguments) const;
 
   // Runs `torporctl run --function` with a program that is expected to end.

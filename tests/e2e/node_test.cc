@@ -223,7 +223,7 @@ TEST_F(Node, AFaultOfOneFunctionLeavesTheOthersAlone) {
   const Reply other = node_->PostOne(AddPath("b"), Value(2));
   EXPECT_EQ(other.status, 200) << other.body;
   EXPECT_EQ(other.body, Sum(4));
-  // By which an orchestrator starts it anew.
+  // An orchestrator reads the state here, and starts the broken function anew.
   const auto ready = [&](const std::string& name) {
     return ReadPage(node_->http_address(), "/v2/models/" + name + "/ready");
   };

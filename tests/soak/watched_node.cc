@@ -54,7 +54,7 @@ Bytes PoolsOf(const v1::NodeStatus& status) {
   return bytes;
 }
 
-// Whether a node without functions has what it had before they came, and what it keeps.
+// Whether a node without functions uses no more than before its functions came, `kept` apart.
 bool IsBare(const e2e::ProcessFigures& left, const e2e::ProcessFigures& bare, const Kept& kept) {
   return left.shared <= bare.shared + kMaxSharedLeft + kept.arena + kept.peers &&
          left.descriptor_count() <=
