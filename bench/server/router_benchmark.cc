@@ -58,6 +58,7 @@ class GrantingBroker final : public RequestBroker {
     return request;
   }
   void ConfirmLease(RequestId, std::function<void()> done) override { done(); }
+  void Save(RequestId, std::function<void()> done) override { done(); }
   void AskAgain(RequestId) override { std::abort(); }  // the benchmark's server always answers
   void Release(RequestId, scheduler::Ending) override {
     grants_.Send([] {});

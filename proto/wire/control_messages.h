@@ -19,6 +19,8 @@
 //   client  LeaseRequest               a call needs a GPU and there is no lease
 //   daemon  LeaseGrant                 explicit (a request came) or implicit (on demand)
 //   client  LeaseAck                   only then does the router forward the request
+//   daemon  SaveMemory                 a request was answered whose work must be in host memory
+//   client  SaveMemoryReply            before the reply leaves
 //   daemon  LeaseRevoke                explicit: the request is over; implicit: others wait
 //   client  LeaseReturned              all batches flushed, the executor drained
 //   daemon  LeaseLost                  the executor died; calls of this lease fail, or wait for the
@@ -250,6 +252,32 @@ struct MemorySaved {
   }
 };
 
+// Asks that the host image get all that the session has done up to now. Answered once.
+struct SaveMemory {
+  std::uint64_t save_id = 0;  // for the answer; never used again while the daemon lives
+
+  template <typename V>
+  void Visit(V& v) {
+    v(save_id);
+  }
+};
+
+struct SaveMemoryReply {
+  enum Outcome : std::uint32_t {
+    kSaved = 0,
+    kNoLease = 1,  // the session has no GPU: the daemon knows what is missing
+    kFailed = 2,
+  };
+  std::uint64_t save_id = 0;
+  std::uint32_t outcome = kSaved;
+  std::string message;  // of kFailed
+
+  template <typename V>
+  void Visit(V& v) {
+    v(save_id), v(outcome), v(message);
+  }
+};
+
 // The client cannot replay what the session has done since the host image was saved: the session
 // has a sticky error from now on.
 struct ReplayFailed {
@@ -400,12 +428,13 @@ struct CloseMemory {
 };
 
 // Append only: the index is the type on the wire.
-using ClientMessage = std::variant<Hello, HelloAck, LeaseRequest, LeaseAck, LeaseReturned, Malloc,
-                                   Free, HostAlloc, HostFree, MemGetInfo, DeviceHello, ShareMemory,
-                                   OpenMemory, CloseMemory, Inquiry, ReplayFailed, Resume>;
-using ServerMessage =
-    std::variant<HelloReply, LeaseGrant, LeaseRevoke, LeaseLost, MemoryReply, MemGetInfoReply,
-                 ShareMemoryReply, OpenMemoryReply, InquiryReply, MemorySaved, ResumeReply>;
+using ClientMessage =
+    std::variant<Hello, HelloAck, LeaseRequest, LeaseAck, LeaseReturned, Malloc, Free, HostAlloc,
+                 HostFree, MemGetInfo, DeviceHello, ShareMemory, OpenMemory, CloseMemory, Inquiry,
+                 ReplayFailed, Resume, SaveMemoryReply>;
+using ServerMessage = std::variant<HelloReply, LeaseGrant, LeaseRevoke, LeaseLost, MemoryReply,
+                                   MemGetInfoReply, ShareMemoryReply, OpenMemoryReply, InquiryReply,
+                                   MemorySaved, ResumeReply, SaveMemory>;
 
 template <typename Message>
 std::vector<std::uint8_t> EncodeMessage(const Message& message) {

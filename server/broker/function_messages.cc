@@ -16,6 +16,7 @@ v1::TorpordMessage::Functions ToMessage(const std::map<std::string, FunctionConf
     added.set_run_limit_ns(function.run_limit.count());
     added.set_deadline_ns(function.deadline.count());
     added.set_second_tries(function.second_tries);
+    added.set_saves_requests(function.saves_requests());
   }
   return message;
 }
@@ -33,6 +34,7 @@ std::map<std::string, FunctionConfig> FromMessage(const v1::TorpordMessage::Func
     function.run_limit = std::chrono::nanoseconds(described.run_limit_ns());
     function.deadline = std::chrono::nanoseconds(described.deadline_ns());
     function.second_tries = described.second_tries();
+    if (described.saves_requests()) function.durability = Durability::kRequest;
   }
   return functions;
 }

@@ -61,6 +61,12 @@ class RequestBroker {
   // executor has been silent for a second. Call between the grant and Release.
   virtual void ConfirmLease(RequestId request, std::function<void()> done) = 0;
 
+  // For a function whose replies wait until their work is in host memory (durability: request):
+  // calls `done` when that is so for all that the instance had done at the time of the call, or
+  // after OnLost, if that cannot be. Takes as long as the copies, and the executor's successor if
+  // it dies. Call between the grant and Release, and not while ConfirmLease is at work.
+  virtual void Save(RequestId request, std::function<void()> done) = 0;
+
   // The granted instance's server took no connection, or broke off before it began to answer: gives
   // the lease back and queues the request in its old place, for another instance if one serves, for
   // as long as Acquire did at most. Calls `on_grant` of Acquire once more, with the same statuses.

@@ -23,12 +23,17 @@ enum class Durability {
   // Calls since the last write-back are replayed on another executor (docs/decisions/0038); where
   // that is impossible, the function's process gets a sticky error.
   kEviction,
+  // As kEviction, and a request's reply is released once the host's image has the request's work
+  // (docs/decisions/0045).
+  kRequest,
   // Changes since the last write-back are lost, and later requests go on without.
   kNone,
 };
 template <>
-inline constexpr auto kWordsOf<Durability> = std::to_array<Word<Durability>>(
-    {{Durability::kEviction, "eviction"}, {Durability::kNone, "none"}});
+inline constexpr auto kWordsOf<Durability> =
+    std::to_array<Word<Durability>>({{Durability::kEviction, "eviction"},
+                                     {Durability::kRequest, "request"},
+                                     {Durability::kNone, "none"}});
 
 // A running program of a function, with a server, sessions and GPU memory of its own.
 struct InstanceConfig {
@@ -79,6 +84,8 @@ struct FunctionConfig {
   }
   // Whether its memory must survive the death of an executor.
   bool survives() const { return durability != Durability::kNone && !is_stateless; }
+  // Whether replies wait until their requests' work is in host memory.
+  bool saves_requests() const { return durability == Durability::kRequest; }
 
   bool operator==(const FunctionConfig&) const = default;
 };

@@ -94,9 +94,10 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
                .close = [this](const SessionPtr& session,
                                const std::string& why) { closing_.Close(session, why); },
                .endless = [this](const ClientSession& session) { strikes_.OnEndless(session); }}),
+      saves_(tables_.sessions, images_.swaps, loop),
       traces_(tables_.instances, feed_.scheduler(), loop, kMaxTraces),
-      requests_(tables_.instances, tables_.sessions, tables_.executors, health_, traces_, feed_,
-                loop),
+      requests_(tables_.instances, tables_.sessions, tables_.executors, health_, saves_, traces_,
+                feed_, loop),
       admin_(tables_.instances, tables_.sessions, tables_.executors, images_.swaps,
              feed_.scheduler(), feed_, loop),
       broken_(tables_.instances, tables_.sessions, requests_, options.lives),
@@ -106,7 +107,7 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
                  closing_.Close(session, why);
                }),
       closing_(tables_.instances, tables_.sessions, tables_.executors, health_, images_.swaps,
-               leases_, implicit_, memory_.shared, storage_, feed_, loop),
+               leases_, implicit_, saves_, memory_.shared, storage_, feed_, loop),
       resuming_(tables_.instances, tables_.sessions, tables_.executors, health_, opening_, leases_,
                 requests_, telemetry, loop,
                 {.close = [this](const SessionPtr& session,
@@ -263,6 +264,9 @@ void Controller::Handle(const SessionPtr& session, const wire::ReplayFailed& fai
   const std::string why = "what it did on a GPU that died cannot be replayed: " + failed.reason;
   requests_.OnSessionLost(session->instance, why);
   leases_.OnReplayFailed(session, why);
+}
+void Controller::Handle(const SessionPtr& session, const wire::SaveMemoryReply& reply) {
+  saves_.OnReply(session, reply);
 }
 void Controller::Handle(const SessionPtr& session, const wire::Malloc& call) {
   memory_.device.Malloc(session, call);

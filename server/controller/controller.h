@@ -28,6 +28,7 @@
 #include "server/controller/session_opening.h"
 #include "server/controller/session_restoring.h"
 #include "server/controller/session_resuming.h"
+#include "server/controller/session_saves.h"
 #include "server/controller/session_storage.h"
 
 namespace torpor::server {
@@ -78,6 +79,7 @@ class Controller {
   void Acquire(RequestId request, const RequestBroker::Demand& demand,
                RequestBroker::OnGrant on_grant, RequestBroker::OnLost on_lost);
   void ConfirmLease(RequestId request, const std::function<void()>& done);
+  void Save(RequestId request, const std::function<void()>& done) { requests_.Save(request, done); }
   void AskAgain(RequestId request) { requests_.AskAgain(request); }
   void Release(RequestId request, scheduler::Ending ending);
 
@@ -134,6 +136,7 @@ class Controller {
   void Handle(const SessionPtr& session, const wire::OpenMemory& call);
   void Handle(const SessionPtr& session, const wire::CloseMemory& call);
   void Handle(const SessionPtr& session, const wire::ReplayFailed& failed);
+  void Handle(const SessionPtr& session, const wire::SaveMemoryReply& reply);
 
   void LoseExecutor(GpuIndex gpu, const std::string& why);
   void BeginWatching();
@@ -159,6 +162,7 @@ class Controller {
   SessionStorage storage_;
   ImplicitRequests implicit_;
   LeaseService leases_;
+  SessionSaves saves_;
   RequestTraces traces_;
   Requests requests_;
   AdminRequests admin_;

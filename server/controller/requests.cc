@@ -8,11 +8,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/controller/function_strikes.h"
+#include "server/controller/session_saves.h"
 
 namespace torpor::server {
 namespace {
 
 constexpr Duration kConfirmPatience = std::chrono::seconds(1);
+// Until torpord, too, knows of the end of a lease or an executor.
+constexpr Duration kSaveAgain = std::chrono::milliseconds(10);
 // Leases that may end untaken before the request fails; only where another instance may do better.
 constexpr int kMaxLeasesUntaken = 3;
 
@@ -154,6 +157,25 @@ void Requests::ConfirmLease(RequestId request, const std::function<void()>& done
   const std::set<GpuIndex> gpus(lease->gpus.begin(), lease->gpus.end());
   executors_.RunOn(gpus, message, [finish](const absl::Status&) { finish(); });
   loop_.RunAt(loop_.Now() + kConfirmPatience, finish);
+}
+
+void Requests::Save(RequestId id, const std::function<void()>& done) {
+  const auto found = requests_.find(id);
+  if (found == requests_.end() || !found->second.was_granted || found->second.is_lost) {
+    return done();
+  }
+  const auto again = [this, id, done] { Save(id, done); };
+  // What was lost is done again first.
+  if (found->second.state == Request::State::kQueued) {
+    found->second.when_settled.push_back(again);
+    return;
+  }
+  saves_.Save(instances_.At(found->second.instance), [=, this](const absl::Status& saved) {
+    if (absl::IsAborted(saved)) return loop_.RunAt(loop_.Now() + kSaveAgain, again);
+    const auto running = requests_.find(id);
+    if (!saved.ok() && running != requests_.end()) TellLost(running->second, saved);
+    done();
+  });
 }
 
 void Requests::AskAgain(RequestId request) {

@@ -16,17 +16,21 @@
 
 namespace torpor::server {
 
+class SessionSaves;
+
 // The router's requests, from Acquire to Release; see RequestBroker. Ids are the caller's, unique.
 // On the controller's thread.
 class Requests {
  public:
   // The arguments must outlive the object.
   Requests(InstanceTable& instances, const SessionTable& sessions, ExecutorTable& executors,
-           InstanceHealth& health, RequestTraces& traces, EventSink& events, TaskLoop& loop)
+           InstanceHealth& health, SessionSaves& saves, RequestTraces& traces, EventSink& events,
+           TaskLoop& loop)
       : instances_(instances),
         sessions_(sessions),
         executors_(executors),
         health_(health),
+        saves_(saves),
         traces_(traces),
         events_(events),
         loop_(loop) {}
@@ -35,6 +39,7 @@ class Requests {
   void Acquire(RequestId request, const RequestBroker::Demand& demand,
                RequestBroker::OnGrant on_grant, RequestBroker::OnLost on_lost);
   void ConfirmLease(RequestId request, const std::function<void()>& done);
+  void Save(RequestId request, const std::function<void()>& done);
   void AskAgain(RequestId request);
   void Release(RequestId request, scheduler::Ending ending);
 
@@ -115,6 +120,7 @@ class Requests {
   const SessionTable& sessions_;
   ExecutorTable& executors_;
   InstanceHealth& health_;
+  SessionSaves& saves_;
   RequestTraces& traces_;
   EventSink& events_;
   TaskLoop& loop_;

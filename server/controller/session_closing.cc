@@ -44,6 +44,7 @@ void SessionClosing::Close(const SessionPtr& session, const std::string& reason)
   spdlog::log(level, "{} closed: {}", Describe(*session), reason);
   session->link->Close(reason);
   implicit_.Withdraw(*session);
+  saves_.OnClosed(*session);
   if (!session->memory.files) return Forget(session);
   // Waiting requests, and the ending lease's requests, go to another instance.
   health_.Check(instances_.Of(*session));

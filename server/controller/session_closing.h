@@ -9,6 +9,7 @@
 #include "server/controller/model/event_sink.h"
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/session_table.h"
+#include "server/controller/session_saves.h"
 #include "server/controller/session_storage.h"
 
 namespace torpor::server {
@@ -20,8 +21,8 @@ class SessionClosing {
   // The arguments must outlive the object.
   SessionClosing(InstanceTable& instances, SessionTable& sessions, ExecutorTable& executors,
                  InstanceHealth& health, ImageSwaps& swaps, LeaseService& leases,
-                 ImplicitRequests& implicit, SharedAllocations& shared, SessionStorage& storage,
-                 EventSink& events, TaskLoop& loop)
+                 ImplicitRequests& implicit, SessionSaves& saves, SharedAllocations& shared,
+                 SessionStorage& storage, EventSink& events, TaskLoop& loop)
       : instances_(instances),
         sessions_(sessions),
         executors_(executors),
@@ -29,6 +30,7 @@ class SessionClosing {
         swaps_(swaps),
         leases_(leases),
         implicit_(implicit),
+        saves_(saves),
         shared_(shared),
         storage_(storage),
         events_(events),
@@ -55,6 +57,7 @@ class SessionClosing {
   ImageSwaps& swaps_;
   LeaseService& leases_;
   ImplicitRequests& implicit_;
+  SessionSaves& saves_;
   SharedAllocations& shared_;
   SessionStorage& storage_;
   EventSink& events_;

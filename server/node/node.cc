@@ -340,6 +340,10 @@ class LiveNode final : public Node,
         [this, request, done = std::move(done)] { controller_->ConfirmLease(request, done); });
   }
 
+  void Save(RequestId request, std::function<void()> done) override {
+    loop_.Post([this, request, done = std::move(done)] { controller_->Save(request, done); });
+  }
+
   void AskAgain(RequestId request) override {
     loop_.Post([this, request] { controller_->AskAgain(request); });
   }

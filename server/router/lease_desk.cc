@@ -28,11 +28,19 @@ LeaseDesk::Ticket LeaseDesk::Ask(const RequestBroker::Demand& demand, Listener& 
 }
 
 void LeaseDesk::Confirm(Ticket ticket) {
-  broker_.ConfirmLease(entries_.at(ticket).request, [this, ticket, link = link_] {
+  broker_.ConfirmLease(entries_.at(ticket).request, Confirmation(ticket));
+}
+
+void LeaseDesk::Save(Ticket ticket) {
+  broker_.Save(entries_.at(ticket).request, Confirmation(ticket));
+}
+
+std::function<void()> LeaseDesk::Confirmation(Ticket ticket) {
+  return [this, ticket, link = link_] {
     link->Post([this, ticket] {
       if (Listener* const found = Find(ticket)) found->OnLeaseConfirmed();
     });
-  });
+  };
 }
 
 void LeaseDesk::AskAgain(Ticket ticket) { broker_.AskAgain(entries_.at(ticket).request); }

@@ -2,6 +2,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -34,6 +35,8 @@ class LeaseDesk {
   Ticket Ask(const RequestBroker::Demand& demand, Listener& listener);
   // OnLeaseConfirmed follows; OnLeaseLost comes before if the lease is lost already.
   void Confirm(Ticket ticket);
+  // OnLeaseConfirmed follows, as RequestBroker::Save; OnLeaseLost comes before if it fails.
+  void Save(Ticket ticket);
   // OnGrant follows once more, as RequestBroker::AskAgain.
   void AskAgain(Ticket ticket);
   // Ends the lease or the wait, as RequestBroker::Release. Exactly once for every ticket.
@@ -45,6 +48,8 @@ class LeaseDesk {
     Listener* listener = nullptr;
   };
   Listener* Find(Ticket ticket);
+  // Tells the ticket's listener that its lease is confirmed. May be called on any thread.
+  std::function<void()> Confirmation(Ticket ticket);
 
   RequestBroker& broker_;
   const std::shared_ptr<LoopLink> link_;  // shared with callbacks that the broker still holds

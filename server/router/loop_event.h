@@ -17,6 +17,12 @@ class LoopEvent {
       : timer_(io, boost::asio::steady_timer::time_point::max()) {}
 
   boost::asio::awaitable<void> Wait() { co_await timer_.async_wait(kAwait); }
+  // As Wait, no longer than until `late`, for the only coroutine that waits.
+  boost::asio::awaitable<void> WaitUntil(boost::asio::steady_timer::time_point late) {
+    timer_.expires_at(late);
+    co_await timer_.async_wait(kAwait);
+    timer_.expires_at(boost::asio::steady_timer::time_point::max());
+  }
   void Notify() { timer_.cancel(); }
 
  private:

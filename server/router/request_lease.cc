@@ -22,6 +22,17 @@ boost::asio::awaitable<void> RequestLease::Confirm() {
   while (!is_confirmed_ && !failure_) co_await changed_.Wait();
 }
 
+boost::asio::awaitable<void> RequestLease::Save(TimePoint late) {
+  is_confirmed_ = false;
+  desk_.Save(*ticket_);
+  while (!is_confirmed_ && !failure_ && SteadyClock().Now() < late) {
+    co_await changed_.WaitUntil(late);
+  }
+  if (!is_confirmed_) {
+    failure_.Set(RequestFailure::Cause::kUpstreamTimeout, "its work was not saved in time");
+  }
+}
+
 void RequestLease::Release(scheduler::Ending ending) {
   if (!ticket_) return;
   desk_.Release(*ticket_, ending);

@@ -33,6 +33,9 @@ class RequestLease final : private LeaseDesk::Listener {
   // function may see that its GPU is gone before the controller does, and answer with an error or
   // die of it: then the loss is noted within this wait. One caller at a time, after the grant.
   boost::asio::awaitable<void> Confirm();
+  // Returns once host memory has the work of the request, or the request has failed: at `late` as
+  // late, since endless work is never saved. One caller at a time, after the grant.
+  boost::asio::awaitable<void> Save(TimePoint late);
   // Ends the lease, or the wait for one. No effect before Acquire or when called again.
   void Release(scheduler::Ending ending);
   // Lets Acquire and Confirm see that the request has failed.

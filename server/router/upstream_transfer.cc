@@ -150,7 +150,12 @@ asio::awaitable<void> UpstreamTransfer::Download() {
   parts_.changed.Notify();
   if (!co_await ReadBody(*parser)) co_return;
   if (parts_.response.IsServerError()) co_await parts_.lease.Confirm();
-  if (!parts_.failure) Finish(*parser);
+  if (parts_.function.saves_requests() && !parts_.failure) {
+    co_await parts_.lease.Save(parts_.lease.granted_at() + parts_.function.held_at_most());
+  }
+  if (parts_.failure) co_return;
+  if (!last_piece_.empty()) parts_.response.Append(std::move(last_piece_));
+  Finish(*parser);
 }
 
 asio::awaitable<bool> UpstreamTransfer::ReadHead(std::optional<Parser>& parser) {
@@ -195,6 +200,9 @@ asio::awaitable<bool> UpstreamTransfer::ReadBody(Parser& parser) {
       co_return false;
     }
     piece.resize(piece.size() - body.size);
+    if (piece.empty()) continue;
+    // No reply is whole before its work is saved.
+    if (parts_.function.saves_requests()) last_piece_.swap(piece);
     if (piece.empty()) continue;
     parts_.response.Append(std::move(piece));
     parts_.changed.Notify();

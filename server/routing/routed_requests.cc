@@ -67,6 +67,9 @@ void RoutedRequests::OnMessage(const v1::RouterMessage::Confirm& confirm) {
     link->Send(std::move(message));
   };
   const auto found = requests_.find(id);
+  if (found != requests_.end() && confirm.saves()) {
+    return broker_.Save(found->second, std::move(done));
+  }
   if (found != requests_.end()) return broker_.ConfirmLease(found->second, std::move(done));
   link_->Send(
       LostMessage(id, confirm.lease_id(), "torpord was started anew while the request ran"));

@@ -8,6 +8,8 @@ namespace torpor::server {
 namespace {
 
 constexpr Duration kConfirmPatience = std::chrono::seconds(1);
+// Above torpord's own patience, and what a torpord and an executor take to start.
+constexpr Duration kSavePatience = std::chrono::seconds(60);
 // torpord gives requests up by itself; the router only if torpord does not.
 constexpr Duration kSilence = std::chrono::seconds(1);
 
@@ -31,10 +33,20 @@ RequestId StreamBroker::Acquire(const Demand& demand, OnGrant on_grant, OnLost o
 }
 
 void StreamBroker::ConfirmLease(RequestId request, std::function<void()> done) {
+  BeginConfirm(request, /*saves=*/false, kConfirmPatience, std::move(done));
+}
+
+void StreamBroker::Save(RequestId request, std::function<void()> done) {
+  BeginConfirm(request, /*saves=*/true, kSavePatience, std::move(done));
+}
+
+void StreamBroker::BeginConfirm(RequestId request, bool saves, Duration patience,
+                                std::function<void()> done) {
   MutexLock lock(&mutex_);
   Request& running = requests_.at(request.value);
   running.on_confirmed = std::move(done);
-  running.confirm_by = clock_.Now() + kConfirmPatience;
+  running.saves = saves;
+  running.confirm_by = clock_.Now() + patience;
   if (link_ != nullptr) SendConfirm(request.value, running);
 }
 
@@ -42,6 +54,7 @@ void StreamBroker::SendConfirm(std::uint64_t id, const Request& request) {
   v1::RouterMessage message;
   message.mutable_confirm()->set_request_id(id);
   message.mutable_confirm()->set_lease_id(request.lease.value);
+  message.mutable_confirm()->set_saves(request.saves);
   link_->Send(std::move(message));
 }
 

@@ -25,6 +25,7 @@ class StreamBroker final : public RequestBroker {
 
   RequestId Acquire(const Demand& demand, OnGrant on_grant, OnLost on_lost) override;
   void ConfirmLease(RequestId request, std::function<void()> done) override;
+  void Save(RequestId request, std::function<void()> done) override;
   void AskAgain(RequestId request) override;
   void Release(RequestId request, scheduler::Ending ending) override;
 
@@ -39,7 +40,8 @@ class StreamBroker final : public RequestBroker {
   void OnMessage(const v1::TorpordMessage::Confirmed& confirmed);
 
   // Gives up, in place of a torpord that is away or silent, requests whose time is over and
-  // confirmations that take longer than a second. Call at least every second.
+  // confirmations that take longer than a second, a save longer than a minute. Call at least every
+  // second.
   void Expire();
 
  private:
@@ -53,6 +55,7 @@ class StreamBroker final : public RequestBroker {
     OnGrant on_grant;
     OnLost on_lost;
     std::function<void()> on_confirmed;  // set while a confirmation is awaited
+    bool saves = false;                  // the confirmation is Save's
     TimePoint confirm_by{};
   };
 
@@ -60,6 +63,7 @@ class StreamBroker final : public RequestBroker {
   void Refuse(std::uint64_t id, const absl::Status& status);
   void Lose(std::uint64_t id, LeaseId lease, const absl::Status& status);
   void Confirm(std::uint64_t id);
+  void BeginConfirm(RequestId request, bool saves, Duration patience, std::function<void()> done);
   void SendConfirm(std::uint64_t id, const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;

@@ -24,7 +24,7 @@ class Replays : public testing::Test {
   explicit Replays(const std::string& function_setting = "", const std::string& settings = "")
       : node_(kTwoSmallGpus, {"chain"}, settings, /*gpus=*/1, function_setting) {}
   void SetUp() override {
-    node_.Start();
+    node_.StartUnderInit();
     if (!HasFatalFailure()) {
       node_.StartFunction("chain", {std::string(DRIVEN_DIR) + "/chain_server"});
     }
@@ -43,8 +43,13 @@ class Replays : public testing::Test {
     for (unsigned step = 0; step < steps; ++step) {
       hash_ = hash_ * kChainFactor + value + value / 2 + step;
     }
-    return "{\"sum\":" + std::to_string(hash_) + "}\n";
+    return Answer();
   }
+  std::string ExpectedMapped(unsigned value) {
+    hash_ = hash_ * kChainFactor + value + value;
+    return Answer();
+  }
+  std::string Answer() const { return "{\"sum\":" + std::to_string(hash_) + "}\n"; }
   void Ask(unsigned value, unsigned steps) {
     const Reply reply = Post("/chain", value, steps);
     EXPECT_EQ(reply.status, 200) << reply.body;
@@ -98,6 +103,7 @@ class Replays : public testing::Test {
 
 // Long enough for a request to be killed in.
 constexpr unsigned kLong = 6000;
+constexpr unsigned kLongMs = 5000;
 
 TEST_F(Replays, ARequestInFlightIsAnsweredAsIfNothingHadBeen) {
   Ask(1, 3);
@@ -128,7 +134,7 @@ TEST_F(Replays, WorkOfAnsweredRequestsIsReplayedForTheNext) {
 
 TEST_F(Replays, WhatCannotBeReplayedIsToldAndNeverForgotten) {
   Ask(1, 3);
-  const Reply reply = PostAndKill("/mapped", 5, 0);
+  const Reply reply = PostAndKill("/mapped", 5, kLongMs);
   EXPECT_EQ(reply.status, 502) << reply.body;
   EXPECT_THAT(reply.body, HasSubstr("pinned or managed memory"));
   const Reply later = Post("/chain", 1, 1);
@@ -165,6 +171,49 @@ TEST_F(WithoutDurability, ARequestInFlightIsLost) {
   const Reply reply = PostAndKill("/chain", 5, kLong);
   EXPECT_EQ(reply.status, 502) << reply.body;
   EXPECT_EQ(Post("/chain", 1, 1).status, 200);
+}
+
+class SavedReplies : public Replays {
+ protected:
+  SavedReplies() : Replays("durability: request", "idle_write_back: off\n") {}
+
+  void AskMapped(unsigned value) {
+    const Reply reply = Post("/mapped", value, 0);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    EXPECT_EQ(reply.body, ExpectedMapped(value));
+  }
+};
+
+TEST_F(SavedReplies, OutliveTheirExecutorWithoutAReplay) {
+  Ask(1, 3);
+  for (unsigned round = 0; round < 3; ++round) {
+    AskMapped(10 + round);
+    KillIdle();
+    Ask(round, 5);
+  }
+}
+
+TEST_F(SavedReplies, AreAnsweredWhenTheirExecutorDies) {
+  for (unsigned round = 0; round < 10; ++round) {
+    const Reply reply = PostAndKill("/chain", 100 + round, kLong / 2);
+    ASSERT_EQ(reply.status, 200) << reply.body;
+    ASSERT_EQ(reply.body, Expected(100 + round, kLong / 2));
+    AskMapped(round);
+  }
+}
+
+// Executors live on, and let go of all sessions when the next torpord comes.
+TEST_F(SavedReplies, OutliveTorpord) {
+  AskMapped(1);
+  for (unsigned round = 0; round < 5; ++round) {
+    Reply reply;
+    std::thread request([&] { reply = Post("/chain", round, kLong / 2); });
+    ASSERT_NO_FATAL_FAILURE(node_.RestartTorpord());
+    request.join();
+    ASSERT_EQ(reply.status, 200) << reply.body;
+    ASSERT_EQ(reply.body, Expected(round, kLong / 2));
+    AskMapped(round);
+  }
 }
 
 }  // namespace

@@ -56,6 +56,8 @@ class Replicas : public testing::Test {
   }
   // Asks while the GPU works for another function.
   Reply AskBeside(int gpu) {
+    // A sequence that is full would take no time, and little room would be left beside it.
+    EXPECT_EQ(node_.PostOne("/function/other/reset", "{}").status, 200);
     Evict("other");
     Load("other", gpu);
     auto beside = std::async(std::launch::async, [this] {

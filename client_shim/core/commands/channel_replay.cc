@@ -118,10 +118,7 @@ void ChannelReplay::NoteComplete() {
 
 // --- Checkpoints ---------------------------------------------------------------------------------
 
-bool ChannelReplay::BeginCheckpoint() {
-  if (!record_.is_on()) return false;
-  return !std::exchange(is_checkpoint_due_, true);
-}
+bool ChannelReplay::BeginCheckpoint() { return record_.is_on() && BeginAnyCheckpoint(); }
 
 void ChannelReplay::OnCheckpoint(std::uint64_t saved_command) {
   is_checkpoint_due_ = false;

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "client_shim/core/commands/batch_writer.h"
 #include "client_shim/core/commands/channel_parts.h"
@@ -48,6 +49,8 @@ class ChannelReplay {
   // Notes that the executor of the lease is asked for a checkpoint; false if there is nothing to
   // ask for, or a checkpoint is due already.
   bool BeginCheckpoint();
+  // As BeginCheckpoint, also for a session that is not recorded.
+  bool BeginAnyCheckpoint() { return !std::exchange(is_checkpoint_due_, true); }
   bool is_checkpoint_due() const { return is_checkpoint_due_; }
   // The executor has saved the memory, or could not.
   void OnCheckpoint(std::uint64_t saved_command);

@@ -83,6 +83,8 @@ void SessionService::OnMessage(wire::ServerMessage message) {
     channel_.OnLost(*lost);
   } else if (const auto* saved = std::get_if<wire::MemorySaved>(&message)) {
     channel_.OnSaved(*saved);
+  } else if (const auto* save = std::get_if<wire::SaveMemory>(&message)) {
+    channel_.OnSave(*save);
   } else if (std::holds_alternative<wire::HelloReply>(message) ||
              std::holds_alternative<wire::ResumeReply>(message) ||
              std::holds_alternative<wire::InquiryReply>(message)) {

@@ -1,8 +1,8 @@
 // A function whose GPU memory holds a hash of all requests so far, for tests/e2e/replay_test.cc: no
 // update may be lost, made twice or made out of order.
 //   POST /chain {"value":[v],"steps":[n]}  mixes in v, n times  ->  {"sum":S}, the hash
-//   POST /mapped {"value":[v]}             as one step of /chain, by a kernel that reads pinned
-//   memory
+//   POST /mapped {"value":[v],"steps":[n]} as one step of /chain with v twice, by a kernel that
+//   reads pinned memory; answers after n milliseconds
 // On the way a request uploads from pageable and from pinned memory, allocates and frees, downloads
 // in the middle, records an event on a stream of its own, and fetches its result through pinned
 // memory.
@@ -71,12 +71,11 @@ class Chain {
     return result;
   }
 
-  unsigned long long ExtendMapped(unsigned value) {
+  unsigned long long ExtendMapped(unsigned value, unsigned milliseconds) {
     for (unsigned i = 0; i < kChainElements; ++i) pinned_[i] = value;
     Mix<<<kBlocks, kThreads>>>(hash_, pinned_, pinned_, 0);
     Check(cudaDeviceSynchronize());
-    // Long enough to be killed in.
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
     while (std::chrono::steady_clock::now() < end) Look();
     return Fetch();
   }
@@ -111,7 +110,9 @@ int Main(int argc, char** argv) {
     if (request.Is("/chain", "value") && request.Is("/chain", "steps")) {
       return chain.Extend(request.number("value"), request.number("steps"));
     }
-    if (request.Is("/mapped", "value")) return chain.ExtendMapped(request.number("value"));
+    if (request.Is("/mapped", "value") && request.Is("/mapped", "steps")) {
+      return chain.ExtendMapped(request.number("value"), request.number("steps"));
+    }
     return std::nullopt;
   });
   return 0;

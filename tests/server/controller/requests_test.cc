@@ -1,5 +1,6 @@
 #include "server/controller/requests.h"
 
+#include "server/controller/session_saves.h"
 #include "tests/server/controller/node_world.h"
 
 namespace torpor::server {
@@ -50,8 +51,18 @@ class RequestsTest : public NodeWorld {
   scheduler::Scheduler& scheduler_ = *own_scheduler_;
   RequestTraces traces_{tables_.instances, scheduler_, loop_, 10};
   InstanceHealth health_{tables_.instances, tables_.sessions, events_, loop_};
-  Requests requests_{
-      tables_.instances, tables_.sessions, tables_.executors, health_, traces_, events_, loop_};
+  PeerAccess peers_{tables_.executors, tables_.sessions};
+  ImageSwaps swaps_{
+      tables_.executors, tables_.instances, tables_.sessions, peers_, telemetry_, loop_, [] {}};
+  SessionSaves saves_{tables_.sessions, swaps_, loop_};
+  Requests requests_{tables_.instances,
+                     tables_.sessions,
+                     tables_.executors,
+                     health_,
+                     saves_,
+                     traces_,
+                     events_,
+                     loop_};
   std::optional<absl::StatusOr<RequestGrant>> grant_;
   std::optional<absl::Status> lost_;
 };
@@ -344,6 +355,67 @@ TEST_F(RequestsTest, KeepsTheLastTraces) {
   for (const char* id : {"x", "y", "z"}) history.Add({.id = id});
   EXPECT_EQ(history.Find("x"), nullptr);
   EXPECT_EQ(history.traces().front().id, "z");
+}
+
+// A request whose session holds the GPU.
+class RequestsThatSave : public RequestsTest {
+ protected:
+  void SetUp() override {
+    session_ = AddSession("a");
+    Run();
+  }
+  void Save() {
+    requests_.Save(kRequest, [this] { ++saved_; });
+  }
+  // The session answers that it was asked to save.
+  void Reply(wire::SaveMemoryReply::Outcome outcome) {
+    const auto asked = LinkOf(session_).Take<wire::SaveMemory>();
+    ASSERT_TRUE(asked);
+    saves_.OnReply(session_, {asked->save_id, outcome, "no"});
+  }
+
+  SessionPtr session_;
+  int saved_ = 0;
+};
+
+TEST_F(RequestsThatSave, WaitForTheirSessions) {
+  Save();
+  EXPECT_EQ(saved_, 0);
+  Reply(wire::SaveMemoryReply::kSaved);
+  EXPECT_EQ(saved_, 1);
+  EXPECT_FALSE(lost_);
+}
+
+TEST_F(RequestsThatSave, HearOfAFailureFirst) {
+  Save();
+  Reply(wire::SaveMemoryReply::kFailed);
+  EXPECT_TRUE(lost_ && absl::IsUnavailable(*lost_));
+  EXPECT_EQ(saved_, 1);
+  Save();
+  EXPECT_EQ(saved_, 2) << "of a lost request there is nothing to save";
+}
+
+TEST_F(RequestsThatSave, WaitUntilLostWorkIsDoneAgain) {
+  InstanceOf("a").lease.reset();
+  requests_.Requeue(kRequest);
+  Save();
+  EXPECT_FALSE(LinkOf(session_).Take<wire::SaveMemory>());
+  GiveLease("a").requests = {kRequest};
+  requests_.NoteLeased(kRequest, InstanceOf("a").id);
+  requests_.RunTaken(InstanceOf("a"));
+  loop_.Advance({});
+  Reply(wire::SaveMemoryReply::kSaved);
+  EXPECT_EQ(saved_, 1);
+}
+
+TEST_F(RequestsThatSave, AskAgainWhileTheEndOfALeaseIsOnItsWay) {
+  Save();
+  Reply(wire::SaveMemoryReply::kNoLease);
+  EXPECT_EQ(saved_, 0);
+  EXPECT_FALSE(lost_);
+  loop_.Advance(std::chrono::milliseconds(10));
+  Reply(wire::SaveMemoryReply::kSaved);
+  EXPECT_EQ(saved_, 1);
 }
 
 }  // namespace

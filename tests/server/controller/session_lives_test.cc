@@ -52,11 +52,18 @@ class SessionLivesTest : public NodeWorld {
                         .ended = [](const InstanceLease&) {},
                         .close = [](const SessionPtr&, const std::string&) {}}};
   RequestTraces traces_{tables_.instances, scheduler_, loop_, 10};
-  Requests requests_{
-      tables_.instances, tables_.sessions, tables_.executors, health_, traces_, events_, loop_};
-  SessionClosing closing_{
-      tables_.instances, tables_.sessions, tables_.executors, health_, images_.swaps, leases_,
-      implicit_,         memory_.shared,   storage_,          events_, loop_};
+  SessionSaves saves_{tables_.sessions, images_.swaps, loop_};
+  Requests requests_{tables_.instances,
+                     tables_.sessions,
+                     tables_.executors,
+                     health_,
+                     saves_,
+                     traces_,
+                     events_,
+                     loop_};
+  SessionClosing closing_{tables_.instances, tables_.sessions, tables_.executors, health_,
+                          images_.swaps,     leases_,          implicit_,         saves_,
+                          memory_.shared,    storage_,         events_,           loop_};
   SessionOpening::Close close_ = [this](const SessionPtr& session, const std::string& why) {
     closing_.Close(session, why);
   };

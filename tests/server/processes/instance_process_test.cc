@@ -42,15 +42,20 @@ class InstanceProcessTest : public ScriptTest {
 TEST_F(InstanceProcessTest, RunsInASessionOfItsOwnWithNothingOfThisProcess) {
   setenv("TORPOR_SECRET_OF_TEST", "x", 1);
   signal(SIGPIPE, SIG_IGN);
-  const auto process =
-      Start(Script("echo $$ $(pwd) ${TORPOR_SECRET_OF_TEST:-none} > $PIPE; "
-                   "cut -d' ' -f6 /proc/$$/stat > $PIPE; "
-                   "grep SigIgn /proc/$$/status > $PIPE; umask > $PIPE"));
+  // The shell alone: a machine that is short of processes is not what is tested.
+  const auto process = Start(Script(R"(
+      echo $$ $PWD ${TORPOR_SECRET_OF_TEST:-none} > $PIPE
+      read -r _ _ _ _ _ session _ < /proc/$$/stat
+      echo $session > $PIPE
+      while read -r name value; do
+        if [ $name = SigIgn: ]; then echo $value > $PIPE; fi
+      done < /proc/$$/status
+      umask > $PIPE)"));
   ASSERT_TRUE(process);
   const std::string pid = std::to_string(process->pid());
   EXPECT_EQ(Line(), pid + " / none");
   EXPECT_EQ(Line(), pid);
-  EXPECT_EQ(Line(), "SigIgn:\t0000000000000000");
+  EXPECT_EQ(Line(), "0000000000000000");
   EXPECT_EQ(Line(), "0022");
   EXPECT_EQ(EndOf(*process), "exit status 0");
 }

@@ -53,6 +53,15 @@ class FakeBroker final : public RequestBroker {
     done();
   }
 
+  // What happens before a request's work is saved, and whether it ever is.
+  std::function<void(RequestId)> on_save = [](RequestId) {};
+  bool saves = true;
+
+  void Save(RequestId request, std::function<void()> done) override {
+    on_save(request);
+    if (saves) done();
+  }
+
   void AskAgain(RequestId request) override {
     {
       const std::lock_guard lock(mutex_);

@@ -91,5 +91,19 @@ TEST_F(RequestLeaseTest, AnIntactLeaseIsConfirmed) {
   lease_.Release(scheduler::Ending::kAnswered);
 }
 
+TEST_F(RequestLeaseTest, ASaveThatFailsIsALoss) {
+  Acquire();
+  Start(lease_.Save(TimePoint::max()));
+  EXPECT_TRUE(is_done_);
+  EXPECT_FALSE(failure_);
+  broker_.on_save = [this](RequestId request) {
+    broker_.Lose(request.value, absl::UnavailableError("its memory could not be saved"));
+  };
+  Start(lease_.Save(TimePoint::max()));
+  EXPECT_TRUE(is_done_);
+  EXPECT_EQ(failure_.cause(), RequestFailure::Cause::kLeaseLost);
+  lease_.Release(scheduler::Ending::kLost);
+}
+
 }  // namespace
 }  // namespace torpor::server

@@ -131,6 +131,48 @@ TEST_F(UpstreamTransferTest, ALostLeaseIsFoundOutWhenTheServerDies) {
   EXPECT_EQ(failure_.cause(), Cause::kLeaseLost);
 }
 
+TEST_F(UpstreamTransferTest, AReplyIsWholeOnceItsWorkIsSaved) {
+  function_.durability = Durability::kRequest;
+  bool was_complete = true;
+  std::string before;
+  broker_.on_save = [&](RequestId) {
+    was_complete = response_.is_complete();
+    before = response_.has_pieces() ? response_.TakeBody() : "";
+  };
+  Transfer("GET / HTTP/1.1\r\n\r\n", [](RawConnection& connection, const RawMessage&) {
+    return connection.Send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+  });
+  EXPECT_FALSE(failure_) << failure_.detail();
+  EXPECT_FALSE(was_complete);
+  EXPECT_LT(before.size(), 5u) << "nobody may take it for whole";
+  EXPECT_EQ(before + response_.TakeBody(), "hello");
+  EXPECT_EQ(answered_, 1);
+}
+
+TEST_F(UpstreamTransferTest, AReplyWhoseWorkIsNotSavedIsNone) {
+  function_.durability = Durability::kRequest;
+  broker_.on_save = [this](RequestId request) {
+    broker_.Lose(request.value, absl::UnavailableError("its memory could not be saved"));
+  };
+  Transfer("GET / HTTP/1.1\r\n\r\n", [](RawConnection& connection, const RawMessage&) {
+    return connection.Send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+  });
+  EXPECT_EQ(failure_.cause(), Cause::kLeaseLost);
+  EXPECT_FALSE(response_.is_complete());
+  EXPECT_EQ(answered_, 0);
+}
+
+TEST_F(UpstreamTransferTest, ASaveIsLateAsAnAnswerIs) {
+  function_.durability = Durability::kRequest;
+  function_.run_limit = std::chrono::milliseconds(300);
+  broker_.saves = false;
+  Transfer("GET / HTTP/1.1\r\n\r\n", [](RawConnection& connection, const RawMessage&) {
+    return connection.Send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+  });
+  EXPECT_EQ(failure_.cause(), Cause::kUpstreamTimeout);
+  EXPECT_EQ(answered_, 0);
+}
+
 TEST_F(UpstreamTransferTest, ALateAnswerIsATimeout) {
   function_.upstream_timeout = std::chrono::milliseconds(20);
   Transfer("GET / HTTP/1.1\r\n\r\n", [](RawConnection& connection, const RawMessage&) {

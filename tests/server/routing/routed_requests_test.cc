@@ -23,6 +23,12 @@ class RoutedRequestsTest : public testing::Test {
     confirm.set_lease_id(lease);
     requests_.OnMessage(confirm);
   }
+  void Save(std::uint64_t id) {
+    v1::RouterMessage::Confirm save;
+    save.set_request_id(id);
+    save.set_saves(true);
+    requests_.OnMessage(save);
+  }
   void AskAgain(std::uint64_t id) {
     v1::RouterMessage::AskAgain again;
     *again.mutable_demand() = Demand(id, "again");
@@ -56,6 +62,20 @@ TEST_F(RoutedRequestsTest, AnswersCarryTheRoutersId) {
   EXPECT_EQ(sent()[3].confirmed().request_id(), 70u);
   Release(70, scheduler::Ending::kLost);
   EXPECT_EQ(broker_.ended(scheduler::Ending::kLost), 1u);
+}
+
+TEST_F(RoutedRequestsTest, ARequestsWorkIsSaved) {
+  requests_.OnMessage(Demand(70));
+  std::vector<RequestId> saved;
+  broker_.on_save = [&](RequestId request) { saved.push_back(request); };
+  Save(70);
+  EXPECT_EQ(saved, std::vector{RequestId{1}});
+  EXPECT_EQ(sent()[1].confirmed().request_id(), 70u);
+  Release(70, scheduler::Ending::kAnswered);
+  Save(5);
+  EXPECT_EQ(saved.size(), 1u);
+  EXPECT_EQ(sent()[2].lost().request_id(), 5u) << "of a request that nobody knows";
+  EXPECT_EQ(sent()[3].confirmed().request_id(), 5u);
 }
 
 TEST_F(RoutedRequestsTest, ARequestIsAskedAgainAndLossesNameTheLease) {

@@ -312,5 +312,26 @@ TEST_F(StreamBrokerTest, AnswersForRequestsThatHaveGoneAreIgnored) {
   EXPECT_FALSE(outcome.grant);
 }
 
+TEST_F(StreamBrokerTest, ASaveGoesOnWithTheNextTorpord) {
+  Attach();
+  Outcome outcome;
+  const RequestId request = Ask(outcome);
+  Grant(request, 3);
+  broker_.Save(request, [&outcome] { ++outcome.confirmed; });
+  broker_.Detach();
+  clock_.Advance(seconds(30));
+  broker_.Expire();
+  EXPECT_EQ(outcome.confirmed, 0) << "it takes longer than a confirmation";
+  const auto next = Attach();
+  ASSERT_EQ(next->sent.size(), 2u);
+  EXPECT_EQ(next->sent[1].confirm().request_id(), request.value);
+  EXPECT_TRUE(next->sent[1].confirm().saves());
+  clock_.Advance(seconds(31));
+  broker_.Expire();
+  EXPECT_TRUE(outcome.lost) << "a minute is too long";
+  EXPECT_EQ(outcome.confirmed, 1);
+  broker_.Release(request, scheduler::Ending::kLost);
+}
+
 }  // namespace
 }  // namespace torpor::server

@@ -490,6 +490,52 @@ TEST_F(FullRecord, SavesWhenAsked) {
   EXPECT_FALSE(channel_->DefersFrees());
 }
 
+TEST_F(ChannelLossesTest, SavesForTheDaemonWhatCameBefore) {
+  ASSERT_TRUE(Grant(0));
+  ASSERT_EQ(Launch(), cudaSuccess);
+  channel_->OnSave({7});
+  channel_->OnSave({8});
+  ASSERT_EQ(Launch(), cudaSuccess);
+  Serve([this] { return daemon_.All<wire::SaveMemoryReply>().size() == 2; });
+  EXPECT_EQ(executors_[0]->Await(kCheckpoint, 2).size(), 5u)
+      << "the second came when the first checkpoint was on its way";
+  const auto replies = daemon_.All<wire::SaveMemoryReply>();
+  EXPECT_EQ(replies[0].save_id, 7u);
+  EXPECT_EQ(replies[0].outcome, wire::SaveMemoryReply::kSaved);
+  EXPECT_EQ(replies[1].save_id, 8u);
+  EXPECT_GE(saved_, 1u);
+}
+
+TEST_F(ChannelLossesTest, ASaveWithoutALeaseIsTheDaemons) {
+  channel_->OnSave({7});
+  ASSERT_EQ(daemon_.All<wire::SaveMemoryReply>().size(), 1u);
+  EXPECT_EQ(daemon_.All<wire::SaveMemoryReply>()[0].outcome, wire::SaveMemoryReply::kNoLease);
+}
+
+TEST_F(ChannelLossesTest, ASaveWhoseExecutorDiesIsAnsweredAfterTheLoss) {
+  ASSERT_TRUE(Grant(0));
+  executors_[0]->Await(kAttach);
+  executors_[0]->Pause();
+  channel_->OnSave({7});
+  executors_[0]->Await(kCheckpoint);
+  Die(0);
+  channel_->OnTimers();
+  ASSERT_EQ(daemon_.All<wire::SaveMemoryReply>().size(), 1u);
+  EXPECT_EQ(daemon_.All<wire::SaveMemoryReply>()[0].outcome, wire::SaveMemoryReply::kNoLease);
+}
+
+TEST_F(ChannelLossesTest, ASaveOfATorpordThatHasGoneIsForgotten) {
+  ASSERT_TRUE(Grant(0));
+  executors_[0]->Await(kAttach);
+  executors_[0]->Pause();
+  channel_->OnSave({7});
+  channel_->OnDaemonGone();
+  executors_[0]->Die();
+  channel_->OnResumed({});
+  channel_->OnTimers();
+  EXPECT_TRUE(daemon_.All<wire::SaveMemoryReply>().empty());
+}
+
 class NothingRecorded : public ChannelLossesTest {
  protected:
   NothingRecorded() : ChannelLossesTest(0) {}
@@ -501,6 +547,14 @@ TEST_F(NothingRecorded, IsToldToTheDaemon) {
   Die(0);
   EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
   EXPECT_THAT(daemon_.All<wire::ReplayFailed>().at(0).reason, HasSubstr("TORPOR_REPLAY_BYTES"));
+}
+
+TEST_F(NothingRecorded, IsSavedAllTheSame) {
+  ASSERT_TRUE(Grant(0));
+  ASSERT_EQ(Launch(), cudaSuccess);
+  channel_->OnSave({7});
+  Serve([this] { return !daemon_.All<wire::SaveMemoryReply>().empty(); });
+  EXPECT_EQ(daemon_.All<wire::SaveMemoryReply>()[0].outcome, wire::SaveMemoryReply::kSaved);
 }
 
 TEST_F(NothingRecorded, FailsWithTheNextTorpord) {

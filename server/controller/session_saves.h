@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+
+#include "absl/status/status.h"
+#include "server/controller/images/image_swaps.h"
+#include "server/controller/model/instance_table.h"
+#include "server/controller/model/session_table.h"
+
+namespace torpor::server {
+
+// Has the memory of an instance saved between two replies, whether its sessions hold leases or not
+// (docs/decisions/0045). On the controller's thread.
+class SessionSaves {
+ public:
+  using Done = std::function<void(const absl::Status&)>;
+
+  // The arguments must outlive the object.
+  SessionSaves(const SessionTable& sessions, ImageSwaps& swaps, TaskLoop& loop)
+      : sessions_(sessions), swaps_(swaps), loop_(loop) {}
+
+  // Calls `done` once. OK: host images have all that the instance's sessions had done at the call,
+  // but for sessions that are lost. Aborted: an executor has died, or a lease is just ending: ask
+  // again. Others: the memory cannot be saved.
+  void Save(const FunctionInstance& instance, const Done& done);
+  // A session's answer. Ignores ids that nobody waits for.
+  void OnReply(const SessionPtr& session, const wire::SaveMemoryReply& reply);
+  // Fails the saves that wait for the session.
+  void OnClosed(const ClientSession& session);
+
+ private:
+  struct Asked {
+    SessionId session;
+    Done done;
+  };
+
+  void SaveSession(const FunctionInstance& instance, const SessionPtr& session, const Done& done);
+  // Lets a session save that holds the GPU.
+  void Ask(const ClientSession& session, const Done& done);
+  // Saves what a session without a lease has left on a GPU.
+  void WriteBack(const SessionPtr& session, const Done& done);
+
+  const SessionTable& sessions_;
+  ImageSwaps& swaps_;
+  TaskLoop& loop_;
+  std::uint64_t last_id_ = 0;
+  std::map<std::uint64_t, Asked> asked_;  // by the id of the save
+};
+
+}  // namespace torpor::server
