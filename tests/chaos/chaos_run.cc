@@ -42,6 +42,7 @@ absl::StatusOr<ChaosRun> ChaosRun::FromEnvironment() {
   run.judges_times = e2e::Environment("CHAOS_JUDGE_TIMES", "0") == "1";
   run.json = e2e::Environment("CHAOS_JSON", "");
   run.settings = e2e::Environment("CHAOS_SETTINGS", "");
+  run.function_setting = e2e::Environment("CHAOS_FUNCTION_SETTING", "");
   return run;
 }
 

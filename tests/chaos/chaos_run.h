@@ -18,6 +18,8 @@ struct ChaosRun {
   bool judges_times = false;         // CHAOS_JUDGE_TIMES=1: long delays fail the run
   std::string json{};                // CHAOS_JSON: the file of the result; empty: none
   std::string settings{};            // CHAOS_SETTINGS: further lines of torpord's configuration
+  // CHAOS_FUNCTION_SETTING: a line of every function's.
+  std::string function_setting{};
 
   bool is_translating() const {
     return settings.find("address_mode: translate") != std::string::npos;

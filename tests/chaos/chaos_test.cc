@@ -142,7 +142,8 @@ class Chaos : public testing::Test {
     EXPECT_TRUE(run.ok()) << run.status();
     return run.ok() ? *run : ChaosRun{.victims = {Victim::kExecutor}};
   }();
-  e2e::EmulatedNode node_{e2e::kFourSmallGpus, Names(), run_.settings + "\n"};
+  e2e::EmulatedNode node_{e2e::kFourSmallGpus, Names(), run_.settings + "\n", /*gpus=*/1,
+                          run_.function_setting};
   std::vector<std::unique_ptr<Function>> functions_;
   std::optional<Victims> victims_;
   std::optional<Load> load_;

@@ -79,6 +79,7 @@ nlohmann::ordered_json JsonOf(const ChaosRun& run, const ChaosResult& result) {
                                  {"seconds", result.seconds},
                                  {"processors", std::thread::hardware_concurrency()},
                                  {"settings", run.settings},
+                                 {"function_setting", run.function_setting},
                                  {"requests",
                                   {{"right", result.requests.right},
                                    {"wrong", result.requests.wrong},
