@@ -71,8 +71,8 @@ void Replies(benchmark::State& state, const Image& image) {
 }
 
 void Register(const Image& image) {
-  benchmark::RegisterBenchmark(("Replies/" + image.name).c_str(),
-                               [image](benchmark::State& state) { Replies(state, image); })
+  const std::string name = "Replies/" + image.name;
+  benchmark::RegisterBenchmark(name.c_str(), Replies, image)
       ->Iterations(kRuns)
       ->UseManualTime()
       ->Unit(benchmark::kMillisecond);

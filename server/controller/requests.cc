@@ -93,6 +93,7 @@ FunctionInstance* Requests::Find(const RegisteredFunction& function, const std::
 void Requests::GoOn(RequestId id, Request& request, const FunctionInstance& instance) {
   request.instance = instance.id;
   request.was_granted = true;
+  request.has_run_before = true;
   // Should it wait for another instance, then as long as a new one.
   request.patience = request.give_up - request.arrival;
   const std::vector<SessionPtr> sessions = sessions_.Of(instance);
@@ -170,7 +171,10 @@ void Requests::Save(RequestId id, const std::function<void()>& done) {
     found->second.when_settled.push_back(again);
     return;
   }
-  saves_.Save(instances_.At(found->second.instance), [=, this](const absl::Status& saved) {
+  // Of what runs under this torpord's leases nothing is the work of a client that is away.
+  const bool counts_away = found->second.has_run_before;
+  const FunctionInstance& instance = instances_.At(found->second.instance);
+  saves_.Save(instance, counts_away, [=, this](const absl::Status& saved) {
     if (absl::IsAborted(saved)) return loop_.RunAt(loop_.Now() + kSaveAgain, again);
     const auto running = requests_.find(id);
     if (!saved.ok() && running != requests_.end()) TellLost(running->second, saved);
@@ -189,6 +193,7 @@ void Requests::AskAgain(RequestId request) {
   Settle(asking);
   asking.was_granted = false;
   asking.is_orphan = false;
+  asking.has_run_before = false;
   if (asking.give_up != TimePoint::max()) asking.give_up = loop_.Now() + asking.patience;
   traces_.Restart(request);
   Requeue(request);

@@ -26,9 +26,10 @@ std::optional<ParticipantState> PartOf(const ClientSession& session,
 
 }  // namespace
 
-void SessionSaves::Save(const FunctionInstance& instance, const Done& done) {
+void SessionSaves::Save(const FunctionInstance& instance, bool counts_away, const Done& done) {
   Join join(done);
   for (const SessionPtr& session : sessions_.Of(instance)) {
+    if (session->state == ClientSession::State::kAway && !counts_away) continue;
     join.Add();
     SaveSession(instance, session, [join](const absl::Status& status) { join.Done(status); });
   }

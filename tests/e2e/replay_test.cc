@@ -13,6 +13,7 @@
 #include "tests/e2e/await.h"
 #include "tests/e2e/driven/chain_numbers.h"
 #include "tests/e2e/emulated_node.h"
+#include "tests/e2e/process_figures.h"
 
 namespace torpor::e2e {
 namespace {
@@ -214,6 +215,18 @@ TEST_F(SavedReplies, OutliveTorpord) {
     ASSERT_EQ(reply.body, Expected(round, kLong / 2));
     AskMapped(round);
   }
+}
+
+TEST_F(SavedReplies, LeaveNothingBehindInTheExecutor) {
+  for (unsigned value = 0; value < 20; ++value) Ask(value, 3);
+  const auto gpu = node_.ResidentGpus("chain").at(0).get<std::size_t>();
+  const pid_t executor = node_.ExecutorOf(gpu);
+  const ProcessFigures before = FiguresOf(executor);
+  for (unsigned value = 0; value < 200; ++value) Ask(value, 3);
+  ASSERT_EQ(node_.ExecutorOf(gpu), executor);
+  const ProcessFigures after = FiguresOf(executor);
+  EXPECT_LE(after.threads, before.threads + 4);
+  EXPECT_LE(after.descriptor_count(), before.descriptor_count() + 4) << after.DescriptorText();
 }
 
 }  // namespace

@@ -418,5 +418,27 @@ TEST_F(RequestsThatSave, AskAgainWhileTheEndOfALeaseIsOnItsWay) {
   EXPECT_EQ(saved_, 1);
 }
 
+TEST_F(RequestsThatSave, AwaitTheClientOfWorkUnderAnEarlierTorpord) {
+  requests_.Release(kRequest, scheduler::Ending::kAnswered);
+  InstanceOf("a").lease.reset();
+  session_->lease.id = {};
+  session_->state = ClientSession::State::kAway;
+  session_->image.Restore(/*was_saved=*/true, /*replays=*/true);
+  GoOn("a");
+  Save();
+  GiveLease("a").requests = {kRequest};
+  InstanceOf("a").lease->participants.clear();
+  requests_.NoteLeased(kRequest, InstanceOf("a").id);
+  requests_.RunTaken(InstanceOf("a"));
+  loop_.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(saved_, 0);
+  session_->state = ClientSession::State::kOpen;
+  session_->image.NoteLease(InstanceOf("a").lease->id, /*is_explicit=*/true);
+  session_->image.NoteSaved(InstanceOf("a").lease->id);  // the lost work is done again, and saved
+  loop_.Advance(std::chrono::milliseconds(10));
+  EXPECT_EQ(saved_, 1);
+  EXPECT_FALSE(lost_);
+}
+
 }  // namespace
 }  // namespace torpor::server

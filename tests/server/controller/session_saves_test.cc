@@ -9,15 +9,15 @@ using Reply = wire::SaveMemoryReply;
 
 class SessionSavesTest : public NodeWorld {
  protected:
-  void Save() {
-    saves_.Save(InstanceOf("a"), [this](const absl::Status& status) {
+  void Save(bool counts_away = false) {
+    saves_.Save(InstanceOf("a"), counts_away, [this](const absl::Status& status) {
       ++answers_;
       outcome_ = status;
     });
   }
   // A session of a with a part in its lease.
   SessionPtr AddParticipant(ParticipantState state) {
-    const SessionPtr session = AddSession("a");
+    SessionPtr session = AddSession("a");
     InstanceLease& lease = InstanceOf("a").lease ? *InstanceOf("a").lease : GiveLease("a");
     session->lease.id = lease.id;
     lease.participants[session->id] = state;
@@ -107,6 +107,16 @@ TEST_F(SessionSavesTest, AnExecutorThatDiesIsAskedAgain) {
   session->image.NoteReplayDue();
   Save();
   EXPECT_TRUE(absl::IsAborted(outcome_)) << "what was lost is not done again yet";
+}
+
+TEST_F(SessionSavesTest, AClientThatIsAwayIsAwaitedForWhatRanBefore) {
+  const SessionPtr session = AddSession("a");
+  session->state = ClientSession::State::kAway;
+  session->image.Restore(/*was_saved=*/true, /*replays=*/true);
+  Save(/*counts_away=*/true);
+  EXPECT_TRUE(absl::IsAborted(outcome_));
+  Save();
+  EXPECT_EQ(outcome_, absl::OkStatus()) << "it has done nothing since";
 }
 
 TEST_F(SessionSavesTest, AFailureIsTold) {
