@@ -21,7 +21,7 @@ TimePoint ToTime(std::int64_t nanoseconds) {
 // The structured bindings name every field, so that a new one does not go without a message.
 
 v1::Demand ToMessage(std::uint64_t request_id, const RequestBroker::Demand& demand) {
-  const auto& [function, id, give_up, arrival, ran_on] = demand;
+  const auto& [function, id, give_up, arrival, ran_on, granted] = demand;
   v1::Demand message;
   message.set_request_id(request_id);
   message.set_function(function);
@@ -29,6 +29,7 @@ v1::Demand ToMessage(std::uint64_t request_id, const RequestBroker::Demand& dema
   message.set_give_up_ns(ToNanoseconds(give_up));
   if (arrival) message.set_arrival_ns(ToNanoseconds(*arrival));
   message.set_ran_on(ran_on);
+  if (granted) message.set_granted_ns(ToNanoseconds(*granted));
   return message;
 }
 
@@ -38,6 +39,7 @@ RequestBroker::Demand FromMessage(const v1::Demand& message) {
                                .give_up = ToTime(message.give_up_ns()),
                                .ran_on = message.ran_on()};
   if (message.arrival_ns() > 0) demand.arrival = ToTime(message.arrival_ns());
+  if (message.granted_ns() > 0) demand.granted = ToTime(message.granted_ns());
   return demand;
 }
 

@@ -47,6 +47,8 @@ class RequestBroker {
     // no grant: it waits for the instance's next lease, under which the instance's sessions do
     // again what was lost. If they cannot, its lease counts as lost.
     std::string ran_on{};
+    // When that grant came; unset: unknown, or no such grant.
+    std::optional<TimePoint> granted{};
   };
 
   // Queues a request for any instance. Calls `on_grant` exactly once, also on refusal: NotFound

@@ -78,7 +78,10 @@ void Requests::Acquire(RequestId request, const RequestBroker::Demand& demand,
   // Not the arrival, which tells of a request that was granted once: limits hold for all others.
   if (demand.arrival) arrived.deadline = queued.arrival + function->config.deadline;
   traces_.Begin(request, demand, queued.arrival, *function);
-  if (ran_on) return GoOn(request, queued, *ran_on);
+  if (ran_on) {
+    queued.granted = demand.granted.value_or(TimePoint::min());
+    return GoOn(request, queued, *ran_on);
+  }
   FailInTime(request, queued);
   events_.Feed(arrived);
 }
@@ -93,7 +96,6 @@ FunctionInstance* Requests::Find(const RegisteredFunction& function, const std::
 void Requests::GoOn(RequestId id, Request& request, const FunctionInstance& instance) {
   request.instance = instance.id;
   request.was_granted = true;
-  request.has_run_before = true;
   // Should it wait for another instance, then as long as a new one.
   request.patience = request.give_up - request.arrival;
   const std::vector<SessionPtr> sessions = sessions_.Of(instance);
@@ -171,10 +173,8 @@ void Requests::Save(RequestId id, const std::function<void()>& done) {
     found->second.when_settled.push_back(again);
     return;
   }
-  // Of what runs under this torpord's leases nothing is the work of a client that is away.
-  const bool counts_away = found->second.has_run_before;
   const FunctionInstance& instance = instances_.At(found->second.instance);
-  saves_.Save(instance, counts_away, [=, this](const absl::Status& saved) {
+  saves_.Save(instance, found->second.granted, [=, this](const absl::Status& saved) {
     if (absl::IsAborted(saved)) return loop_.RunAt(loop_.Now() + kSaveAgain, again);
     const auto running = requests_.find(id);
     if (!saved.ok() && running != requests_.end()) TellLost(running->second, saved);
@@ -193,7 +193,7 @@ void Requests::AskAgain(RequestId request) {
   Settle(asking);
   asking.was_granted = false;
   asking.is_orphan = false;
-  asking.has_run_before = false;
+  asking.granted = TimePoint::max();
   if (asking.give_up != TimePoint::max()) asking.give_up = loop_.Now() + asking.patience;
   traces_.Restart(request);
   Requeue(request);

@@ -40,6 +40,7 @@ void SessionResuming::Await(SessionId session, const LoggedSession& logged) {
   const bool is_away_already = logged.client_away_since != 0;
   awaited_[session] = is_away_already ? TimePoint(Duration(logged.client_away_since)) : loop_.Now();
   const SessionPtr restored = sessions_.Find(session);
+  restored->away_since = awaited_[session];
   if (restored->journal) restored->journal->NoteAway(*restored, awaited_[session]);
   Answers& answers = answers_[session];
   for (const auto& [offset, piece] : logged.device.pieces) {

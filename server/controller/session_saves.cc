@@ -15,6 +15,9 @@ namespace {
 // Above the time that an executor waits for a session's work to end, and the copies after.
 constexpr Duration kReplyPatience = std::chrono::seconds(30);
 
+// Clients that live look for the next torpord many times a second.
+constexpr Duration kAwayPatience = std::chrono::seconds(5);
+
 // The session's part in its instance's lease, if any.
 std::optional<ParticipantState> PartOf(const ClientSession& session,
                                        const FunctionInstance& instance) {
@@ -26,14 +29,25 @@ std::optional<ParticipantState> PartOf(const ClientSession& session,
 
 }  // namespace
 
-void SessionSaves::Save(const FunctionInstance& instance, bool counts_away, const Done& done) {
+void SessionSaves::Save(const FunctionInstance& instance, TimePoint begin, const Done& done) {
   Join join(done);
   for (const SessionPtr& session : sessions_.Of(instance)) {
-    if (session->state == ClientSession::State::kAway && !counts_away) continue;
     join.Add();
+    if (session->state == ClientSession::State::kAway) {
+      join.Done(AwaitClient(*session, begin));
+      continue;
+    }
     SaveSession(instance, session, [join](const absl::Status& status) { join.Done(status); });
   }
   join.Done();
+}
+
+absl::Status SessionSaves::AwaitClient(const ClientSession& session, TimePoint begin) const {
+  if (session.away_since < begin) return absl::OkStatus();
+  if (loop_.Now() < session.away_since + kAwayPatience) {
+    return absl::AbortedError("its client is on the way back");
+  }
+  return absl::UnavailableError("its process has not come back to this torpord");
 }
 
 void SessionSaves::SaveSession(const FunctionInstance& instance, const SessionPtr& session,

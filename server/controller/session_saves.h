@@ -23,9 +23,9 @@ class SessionSaves {
 
   // Calls `done` once. OK: host images have all that the instance's sessions had done at the call,
   // but for sessions that are lost. Aborted: an executor has died, or a lease is just ending: ask
-  // again. Others: the memory cannot be saved. `counts_away`: also sessions of an earlier torpord
-  // whose clients have not come back, and without which the answer is Aborted.
-  void Save(const FunctionInstance& instance, bool counts_away, const Done& done);
+  // again. Others: the memory cannot be saved. Clients that have been away since before `begin`,
+  // when what is to be saved began, have no part.
+  void Save(const FunctionInstance& instance, TimePoint begin, const Done& done);
   // A session's answer. Ignores ids that nobody waits for.
   void OnReply(const SessionPtr& session, const wire::SaveMemoryReply& reply);
   // Fails the saves that wait for the session.
@@ -38,6 +38,7 @@ class SessionSaves {
   };
 
   void SaveSession(const FunctionInstance& instance, const SessionPtr& session, const Done& done);
+  absl::Status AwaitClient(const ClientSession& session, TimePoint begin) const;
   // Lets a session save that holds the GPU.
   void Ask(const ClientSession& session, const Done& done);
   // Saves what a session without a lease has left on a GPU.

@@ -64,6 +64,7 @@ void StreamBroker::AskAgain(RequestId request) {
   const LeaseId left = std::exchange(asking.lease, {});
   asking.state = Request::State::kWaiting;
   asking.demand.ran_on.clear();
+  asking.demand.granted.reset();
   if (asking.demand.give_up != TimePoint::max()) {
     asking.demand.give_up = clock_.Now() + asking.patience;
   }
@@ -126,6 +127,7 @@ void StreamBroker::OnMessage(const v1::TorpordMessage::Grant& grant) {
     found->second.state = Request::State::kRunning;
     found->second.lease = LeaseId{grant.lease_id()};
     found->second.demand.ran_on = grant.instance();
+    found->second.demand.granted = clock_.Now();
     on_grant = found->second.on_grant;
   }
   on_grant(FromMessage(grant));

@@ -86,6 +86,7 @@ struct ClientSession {
 
   SessionId id;
   State state = State::kNew;
+  TimePoint away_since{};  // in kAway: since when a torpord knows
   std::shared_ptr<SessionLink> link;
   InstanceId instance;
   SessionId primary;  // of its process

@@ -17,6 +17,7 @@ void CheckDemand(const v1::Demand& message) {
   Check(FromMessage(written).give_up == demand.give_up);
   Check(FromMessage(written).arrival == demand.arrival);
   Check(written.ran_on() == message.ran_on());
+  if (message.granted_ns() > 0) Check(written.granted_ns() == message.granted_ns());
 }
 
 // What torpord reads from a router.

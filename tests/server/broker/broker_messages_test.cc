@@ -7,14 +7,19 @@ namespace {
 
 TEST(BrokerMessages, ADemandSurvives) {
   const TimePoint now = SteadyClock().Now();
-  const RequestBroker::Demand demand{
-      .function = "f", .id = "r", .give_up = TimePoint::max(), .arrival = now, .ran_on = "i"};
+  const RequestBroker::Demand demand{.function = "f",
+                                     .id = "r",
+                                     .give_up = TimePoint::max(),
+                                     .arrival = now,
+                                     .ran_on = "i",
+                                     .granted = now};
   const RequestBroker::Demand read = FromMessage(ToMessage(7, demand));
   EXPECT_EQ(read.function, "f");
   EXPECT_EQ(read.id, "r");
   EXPECT_EQ(read.give_up, TimePoint::max());
   EXPECT_EQ(read.arrival, now);
   EXPECT_EQ(read.ran_on, "i");
+  EXPECT_EQ(read.granted, now);
   EXPECT_EQ(FromMessage(v1::Demand()).arrival, std::nullopt);
 }
 

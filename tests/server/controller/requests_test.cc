@@ -423,6 +423,7 @@ TEST_F(RequestsThatSave, AwaitTheClientOfWorkUnderAnEarlierTorpord) {
   InstanceOf("a").lease.reset();
   session_->lease.id = {};
   session_->state = ClientSession::State::kAway;
+  session_->away_since = loop_.Now();
   session_->image.Restore(/*was_saved=*/true, /*replays=*/true);
   GoOn("a");
   Save();

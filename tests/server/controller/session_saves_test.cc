@@ -9,8 +9,8 @@ using Reply = wire::SaveMemoryReply;
 
 class SessionSavesTest : public NodeWorld {
  protected:
-  void Save(bool counts_away = false) {
-    saves_.Save(InstanceOf("a"), counts_away, [this](const absl::Status& status) {
+  void Save(TimePoint begin = TimePoint::max()) {
+    saves_.Save(InstanceOf("a"), begin, [this](const absl::Status& status) {
       ++answers_;
       outcome_ = status;
     });
@@ -109,14 +109,20 @@ TEST_F(SessionSavesTest, AnExecutorThatDiesIsAskedAgain) {
   EXPECT_TRUE(absl::IsAborted(outcome_)) << "what was lost is not done again yet";
 }
 
-TEST_F(SessionSavesTest, AClientThatIsAwayIsAwaitedForWhatRanBefore) {
+TEST_F(SessionSavesTest, AClientThatIsAwayIsAwaitedIfItWasThere) {
   const SessionPtr session = AddSession("a");
   session->state = ClientSession::State::kAway;
-  session->image.Restore(/*was_saved=*/true, /*replays=*/true);
-  Save(/*counts_away=*/true);
+  session->away_since = loop_.Now();
+  const TimePoint before = loop_.Now() - std::chrono::seconds(1);
+  Save(before);
   EXPECT_TRUE(absl::IsAborted(outcome_));
+  loop_.Advance(std::chrono::seconds(5));
+  Save(before);
+  EXPECT_TRUE(absl::IsUnavailable(outcome_)) << "its process is dead";
+  Save(loop_.Now());
+  EXPECT_EQ(outcome_, absl::OkStatus()) << "it was away all the time";
   Save();
-  EXPECT_EQ(outcome_, absl::OkStatus()) << "it has done nothing since";
+  EXPECT_EQ(outcome_, absl::OkStatus());
 }
 
 TEST_F(SessionSavesTest, AFailureIsTold) {

@@ -212,6 +212,7 @@ TEST_F(StreamBrokerTest, RunningRequestsGoOnAndTheirEndsAreKept) {
   ASSERT_EQ(holding.running_size(), 1);
   EXPECT_EQ(holding.running(0).demand().request_id(), running.value);
   EXPECT_EQ(holding.running(0).demand().ran_on(), "i");
+  EXPECT_GT(holding.running(0).demand().granted_ns(), 0);
   EXPECT_EQ(holding.running(0).lease_id(), 5u);
   ASSERT_EQ(holding.released_size(), 1);
   EXPECT_EQ(holding.released(0).lease_id(), 6u);
