@@ -1,3 +1,5 @@
+#include <poll.h>
+
 #include <chrono>
 #include <string>
 #include <thread>
@@ -42,10 +44,11 @@ void CommandChannel::AwaitLastWords(Lock& lock, const ExecutorLinkPtr& link) {
   constexpr std::chrono::seconds kPatience{1};
   const Time until = std::chrono::steady_clock::now() + kPatience;
   while (link->HasWaiter() && !link->is_closed() && std::chrono::steady_clock::now() < until) {
-    // The waiting thread reads.
+    // The waiting thread reads. Of the end of a ring's connection only this one hears.
     lock.unlock();
     std::this_thread::sleep_for(kLastWordsPoll);
     lock.lock();
+    link->OnEvents(POLLIN);
   }
 }
 
