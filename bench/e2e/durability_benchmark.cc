@@ -70,20 +70,18 @@ void Replies(benchmark::State& state, const Image& image) {
   Conclude(state, saved.Report());
 }
 
-void Register(const Image& image) {
-  const std::string name = "Replies/" + image.name;
-  benchmark::RegisterBenchmark(name.c_str(), Replies, image)
-      ->Iterations(kRuns)
-      ->UseManualTime()
-      ->Unit(benchmark::kMillisecond);
-}
-
 }  // namespace
 }  // namespace torpor::bench
 
 int main(int argc, char** argv) {
   using namespace torpor::bench;
-  for (const int layers : {8, 64, 256}) Register(Layers(layers, 4));
-  Register(Encoder());
+  const std::vector<Image> images = {Layers(8, 4), Layers(64, 4), Layers(256, 4), Encoder()};
+  for (const Image& image : images) {
+    const std::string name = "Replies/" + image.name;
+    benchmark::RegisterBenchmark(name.c_str(), Replies, image)
+        ->Iterations(kRuns)
+        ->UseManualTime()
+        ->Unit(benchmark::kMillisecond);
+  }
   return RunBenchmarks(argc, argv);
 }
