@@ -76,8 +76,17 @@ class NewProcess {
 
  private:
   static void ResetSignals() {
-    // Ignored signals stay ignored over exec.
-    for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
+    // Ignored signals stay ignored over exec. glibc's signal() refuses its own two, which some
+    // starters of programs leave ignored. All zero is SIG_DFL.
+    struct {
+      void* handler;
+      unsigned long flags;
+      void* restorer;
+      unsigned long mask;
+    } constexpr kDefault{};
+    for (int number = 1; number < NSIG; ++number) {
+      syscall(SYS_rt_sigaction, number, &kDefault, nullptr, sizeof kDefault.mask);
+    }
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
