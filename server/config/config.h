@@ -85,7 +85,7 @@ struct FunctionConfig {
   // Whether its memory must survive the death of an executor.
   bool survives() const { return durability != Durability::kNone && !is_stateless; }
   // Whether replies wait until their requests' work is in host memory.
-  bool saves_requests() const { return durability == Durability::kRequest; }
+  bool saves_requests() const { return durability == Durability::kRequest && !is_stateless; }
 
   bool operator==(const FunctionConfig&) const = default;
 };

@@ -89,6 +89,7 @@ void LeaseService::Deny(const SessionPtr& session, const std::string& why) {
 
 void LeaseService::LoseSession(const SessionPtr& session, const wire::LeaseLost& lost) {
   session->is_lost = true;
+  session->lost_since = loop_.Now();
   session->link->Send(lost);
   // Once the scheduler knows the cause, too.
   loop_.Post([this, session] {

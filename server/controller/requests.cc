@@ -167,6 +167,11 @@ void Requests::Save(RequestId id, const std::function<void()>& done) {
   if (found == requests_.end() || !found->second.was_granted || found->second.is_lost) {
     return done();
   }
+  if (found->second.is_orphan) {
+    TellLost(found->second,
+             absl::UnavailableError("torpord was started anew while the request ran"));
+    return done();
+  }
   const auto again = [this, id, done] { Save(id, done); };
   // What was lost is done again first.
   if (found->second.state == Request::State::kQueued) {
@@ -193,7 +198,6 @@ void Requests::AskAgain(RequestId request) {
   Settle(asking);
   asking.was_granted = false;
   asking.is_orphan = false;
-  asking.granted = TimePoint::max();
   if (asking.give_up != TimePoint::max()) asking.give_up = loop_.Now() + asking.patience;
   traces_.Restart(request);
   Requeue(request);
@@ -220,6 +224,7 @@ void Requests::RunTaken(FunctionInstance& instance) {
     Settle(request);
     const TimePoint decided = traces_.Grant(id, instance);
     if (std::exchange(request.was_granted, true)) continue;
+    request.granted = loop_.Now();
     ++instance.totals.requests;
     const RequestGrant grant = {.request = id,
                                 .lease = instance.lease->id,

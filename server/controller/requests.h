@@ -94,8 +94,8 @@ class Requests {
     bool is_lost = false;      // on_lost was called for this grant
     bool was_granted = false;  // the caller has a grant, although the request may wait again
     bool is_orphan = false;    // runs under an earlier torpord's lease, and nothing is done again
-    TimePoint granted = TimePoint::max();  // by an earlier torpord; max: by this one
-    LeaseId lost_lease;                    // the lease that the executor's death ended
+    TimePoint granted{};       // when it began to run, perhaps under an earlier torpord's lease
+    LeaseId lost_lease;        // the lease that the executor's death ended
     std::vector<SessionId> lost_sessions;
     // Called when the request runs again, or does not: a lost lease is replayed meanwhile.
     std::vector<TaskLoop::Task> when_settled;

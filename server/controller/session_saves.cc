@@ -12,9 +12,6 @@
 namespace torpor::server {
 namespace {
 
-// Above the time that an executor waits for a session's work to end, and the copies after.
-constexpr Duration kReplyPatience = std::chrono::seconds(30);
-
 // Clients that live look for the next torpord many times a second.
 constexpr Duration kAwayPatience = std::chrono::seconds(5);
 
@@ -27,14 +24,24 @@ std::optional<ParticipantState> PartOf(const ClientSession& session,
   return part->second;
 }
 
+absl::Status DoneAgainFirst() { return absl::AbortedError("its work is to be done again first"); }
+
 }  // namespace
 
 void SessionSaves::Save(const FunctionInstance& instance, TimePoint begin, const Done& done) {
   Join join(done);
   for (const SessionPtr& session : sessions_.Of(instance)) {
+    // What a process has in GPU memory ends with it.
+    if (session->state == ClientSession::State::kClosing) continue;
     join.Add();
     if (session->state == ClientSession::State::kAway) {
       join.Done(AwaitClient(*session, begin));
+      continue;
+    }
+    if (session->is_lost) {
+      const bool was_lost = session->lost_since < begin;
+      join.Done(was_lost ? absl::OkStatus()
+                         : absl::UnavailableError("its memory was lost while the request ran"));
       continue;
     }
     SaveSession(instance, session, [join](const absl::Status& status) { join.Done(status); });
@@ -52,10 +59,8 @@ absl::Status SessionSaves::AwaitClient(const ClientSession& session, TimePoint b
 
 void SessionSaves::SaveSession(const FunctionInstance& instance, const SessionPtr& session,
                                const Done& done) {
-  if (session->is_lost || !session->is_announced) return done(absl::OkStatus());
-  if (session->image.is_replay_due()) {
-    return done(absl::AbortedError("its work is to be done again first"));
-  }
+  if (!session->is_announced) return done(absl::OkStatus());
+  if (session->image.is_replay_due()) return done(DoneAgainFirst());
   const std::optional<ParticipantState> part = PartOf(*session, instance);
   // It has done nothing under this lease, and its work before was saved then.
   if (part == ParticipantState::kPreparing) return done(absl::OkStatus());
@@ -69,13 +74,6 @@ void SessionSaves::Ask(const ClientSession& session, const Done& done) {
   const std::uint64_t id = ++last_id_;
   asked_[id] = {session.id, done};
   session.link->Send(wire::SaveMemory{id});
-  loop_.RunAt(loop_.Now() + kReplyPatience, [this, id] {
-    auto late = asked_.extract(id);
-    if (late.empty()) return;
-    late.mapped().done(
-        absl::DeadlineExceededError(absl::StrCat("its process has not saved its memory within ",
-                                                 kReplyPatience / std::chrono::seconds(1), " s")));
-  });
 }
 
 void SessionSaves::OnReply(const SessionPtr& session, const wire::SaveMemoryReply& reply) {
@@ -97,9 +95,13 @@ void SessionSaves::OnReply(const SessionPtr& session, const wire::SaveMemoryRepl
 
 void SessionSaves::WriteBack(const SessionPtr& session, const Done& done) {
   const ImageState& image = session->image;
+  if (image.is_replay_due()) return done(DoneAgainFirst());
   if (!image.gpu() || !image.has_changes()) return done(absl::OkStatus());
   swaps_.SwapOut(
-      session, *image.gpu(), WriteBackReason::kCheckpoint, [done](const OperationResult& result) {
+      session, *image.gpu(), WriteBackReason::kCheckpoint,
+      [session, done](const OperationResult& result) {
+        // A step that waited finds no image on the GPU after the executor's death.
+        if (session->image.is_replay_due()) return done(DoneAgainFirst());
         done(result.is_executor_lost ? absl::AbortedError("its executor has died") : result.status);
       });
 }
@@ -111,9 +113,7 @@ void SessionSaves::OnClosed(const ClientSession& session) {
     if (is_of_session) waiting.push_back(std::move(entry->second.done));
     entry = is_of_session ? asked_.erase(entry) : std::next(entry);
   }
-  for (const Done& done : waiting) {
-    done(absl::UnavailableError("its process ended before its memory was saved"));
-  }
+  for (const Done& done : waiting) done(absl::OkStatus());
 }
 
 }  // namespace torpor::server

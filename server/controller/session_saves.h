@@ -21,14 +21,15 @@ class SessionSaves {
   SessionSaves(const SessionTable& sessions, ImageSwaps& swaps, TaskLoop& loop)
       : sessions_(sessions), swaps_(swaps), loop_(loop) {}
 
-  // Calls `done` once. OK: host images have all that the instance's sessions had done at the call,
-  // but for sessions that are lost. Aborted: an executor has died, or a lease is just ending: ask
-  // again. Others: the memory cannot be saved. Clients that have been away since before `begin`,
-  // when what is to be saved began, have no part.
+  // Calls `done` once, as late as a client answers. OK: host images have all that the instance's
+  // sessions had done at the call. Aborted: an executor has died, or a lease is just ending: ask
+  // again. Others: the memory cannot be saved, or was lost since `begin`, when what is to be saved
+  // began. Sessions that were lost before, clients that have been away since before, and processes
+  // that have ended have no part.
   void Save(const FunctionInstance& instance, TimePoint begin, const Done& done);
   // A session's answer. Ignores ids that nobody waits for.
   void OnReply(const SessionPtr& session, const wire::SaveMemoryReply& reply);
-  // Fails the saves that wait for the session.
+  // The session's process has ended, and its memory with it: nothing waits for that any more.
   void OnClosed(const ClientSession& session);
 
  private:

@@ -37,7 +37,10 @@ asio::awaitable<void> UpstreamTransfer::ForwardOnce() {
     Start();
     const auto has_answer = [this] {
       const ResponseBuffer& response = parts_.response;
-      return response.is_complete() || (response.has_head() && !response.FitsWhole());
+      if (response.is_complete()) return true;
+      // A head may be a whole reply, whose work is not saved yet.
+      if (parts_.function.saves_requests() && !response.has_pieces()) return false;
+      return response.has_head() && !response.FitsWhole();
     };
     while (!has_answer() && !parts_.failure) co_await parts_.changed.Wait();
     if (parts_.failure.cause() != Cause::kUpstreamBroken || !MayTryAgain()) co_return;

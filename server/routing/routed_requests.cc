@@ -41,8 +41,10 @@ void RoutedRequests::Acquire(const v1::Demand& demand, LeaseId granted) {
   if (is_paused_->load() || requests_.count(id) > 0) return;
   // Of the newest grant: both callbacks come on the controller's thread.
   const auto lease = std::make_shared<LeaseId>(granted);
-  auto on_grant = [link = link_, is_paused = is_paused_, id,
-                   lease](const absl::StatusOr<RequestGrant>& grant) {
+  const auto is_refused = std::make_shared<std::atomic<bool>>(false);
+  auto on_grant = [link = link_, is_paused = is_paused_, id, lease,
+                   is_refused](const absl::StatusOr<RequestGrant>& grant) {
+    is_refused->store(!grant.ok());
     if (!grant.ok() && is_paused->load()) return;  // the next torpord decides
     v1::TorpordMessage message;
     if (grant.ok()) {
@@ -56,7 +58,8 @@ void RoutedRequests::Acquire(const v1::Demand& demand, LeaseId granted) {
   auto on_lost = [link = link_, id, lease](const absl::Status& status) {
     link->Send(LostMessage(id, lease->value, std::string(status.message())));
   };
-  requests_[id] = broker_.Acquire(FromMessage(demand), std::move(on_grant), std::move(on_lost));
+  requests_[id] = {broker_.Acquire(FromMessage(demand), std::move(on_grant), std::move(on_lost)),
+                   is_refused};
 }
 
 void RoutedRequests::OnMessage(const v1::RouterMessage::Confirm& confirm) {
@@ -67,10 +70,13 @@ void RoutedRequests::OnMessage(const v1::RouterMessage::Confirm& confirm) {
     link->Send(std::move(message));
   };
   const auto found = requests_.find(id);
-  if (found != requests_.end() && confirm.saves()) {
-    return broker_.Save(found->second, std::move(done));
+  const bool is_known = found != requests_.end();
+  if (is_known && !confirm.saves()) {
+    return broker_.ConfirmLease(found->second.request, std::move(done));
   }
-  if (found != requests_.end()) return broker_.ConfirmLease(found->second, std::move(done));
+  if (is_known && !*found->second.is_refused) {
+    return broker_.Save(found->second.request, std::move(done));
+  }
   link_->Send(
       LostMessage(id, confirm.lease_id(), "torpord was started anew while the request ran"));
   done();
@@ -79,20 +85,20 @@ void RoutedRequests::OnMessage(const v1::RouterMessage::Confirm& confirm) {
 void RoutedRequests::OnMessage(const v1::RouterMessage::AskAgain& again) {
   const auto found = requests_.find(again.demand().request_id());
   if (found == requests_.end()) return OnMessage(again.demand());
-  broker_.AskAgain(found->second);
+  broker_.AskAgain(found->second.request);
 }
 
 void RoutedRequests::OnMessage(const v1::RouterMessage::Release& release) {
   const auto found = requests_.find(release.request_id());
   if (found == requests_.end()) return;
-  broker_.Release(found->second, EndingOf(release));
+  broker_.Release(found->second.request, EndingOf(release));
   requests_.erase(found);
 }
 
 std::size_t RoutedRequests::ReleaseAll() {
   const std::size_t released = requests_.size();
-  for (const auto& [id, request] : requests_) {
-    broker_.Release(request, scheduler::Ending::kCancelled);
+  for (const auto& [id, routed] : requests_) {
+    broker_.Release(routed.request, scheduler::Ending::kCancelled);
   }
   requests_.clear();
   return released;

@@ -39,8 +39,13 @@ class RoutedRequests {
   RequestBroker& broker_;
   const std::shared_ptr<RouterLink> link_;
   const std::shared_ptr<const std::atomic<bool>> is_paused_;
+  struct Routed {
+    RequestId request;
+    // The broker does not know the request any more. Set on the controller's thread.
+    std::shared_ptr<std::atomic<bool>> is_refused;
+  };
   // By the router's id. A running request that is not there was refused by an earlier torpord.
-  std::unordered_map<std::uint64_t, RequestId> requests_;
+  std::unordered_map<std::uint64_t, Routed> requests_;
 };
 
 }  // namespace torpor::server

@@ -8,8 +8,6 @@ namespace torpor::server {
 namespace {
 
 constexpr Duration kConfirmPatience = std::chrono::seconds(1);
-// Above torpord's own patience, and what a torpord and an executor take to start.
-constexpr Duration kSavePatience = std::chrono::seconds(60);
 // torpord gives requests up by itself; the router only if torpord does not.
 constexpr Duration kSilence = std::chrono::seconds(1);
 
@@ -33,20 +31,20 @@ RequestId StreamBroker::Acquire(const Demand& demand, OnGrant on_grant, OnLost o
 }
 
 void StreamBroker::ConfirmLease(RequestId request, std::function<void()> done) {
-  BeginConfirm(request, /*saves=*/false, kConfirmPatience, std::move(done));
+  BeginConfirm(request, /*saves=*/false, clock_.Now() + kConfirmPatience, std::move(done));
 }
 
 void StreamBroker::Save(RequestId request, std::function<void()> done) {
-  BeginConfirm(request, /*saves=*/true, kSavePatience, std::move(done));
+  BeginConfirm(request, /*saves=*/true, TimePoint::max(), std::move(done));
 }
 
-void StreamBroker::BeginConfirm(RequestId request, bool saves, Duration patience,
+void StreamBroker::BeginConfirm(RequestId request, bool saves, TimePoint by,
                                 std::function<void()> done) {
   MutexLock lock(&mutex_);
   Request& running = requests_.at(request.value);
   running.on_confirmed = std::move(done);
   running.saves = saves;
-  running.confirm_by = clock_.Now() + patience;
+  running.confirm_by = by;
   if (link_ != nullptr) SendConfirm(request.value, running);
 }
 

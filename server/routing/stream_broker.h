@@ -40,8 +40,8 @@ class StreamBroker final : public RequestBroker {
   void OnMessage(const v1::TorpordMessage::Confirmed& confirmed);
 
   // Gives up, in place of a torpord that is away or silent, requests whose time is over and
-  // confirmations that take longer than a second, a save longer than a minute. Call at least every
-  // second.
+  // confirmations that take longer than a second; not saves, whose caller knows how long they may
+  // take. Call at least every second.
   void Expire();
 
  private:
@@ -63,7 +63,7 @@ class StreamBroker final : public RequestBroker {
   void Refuse(std::uint64_t id, const absl::Status& status);
   void Lose(std::uint64_t id, LeaseId lease, const absl::Status& status);
   void Confirm(std::uint64_t id);
-  void BeginConfirm(RequestId request, bool saves, Duration patience, std::function<void()> done);
+  void BeginConfirm(RequestId request, bool saves, TimePoint by, std::function<void()> done);
   void SendConfirm(std::uint64_t id, const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;

@@ -107,6 +107,7 @@ struct ClientSession {
   // Whether executors that attach must learn of the session. False again once the session closes.
   bool is_announced = false;
   bool is_lost = false;  // has a sticky error: never takes a lease again
+  TimePoint lost_since{};
   // Has held a GPU for too long: executors do not wait for the end of its work.
   bool is_overdue = false;
   bool is_kept = false;  // outlives its process because other processes have its memory open

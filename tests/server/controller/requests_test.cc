@@ -361,6 +361,7 @@ TEST_F(RequestsTest, KeepsTheLastTraces) {
 class RequestsThatSave : public RequestsTest {
  protected:
   void SetUp() override {
+    InstanceOf("a").function->config.durability = Durability::kRequest;
     session_ = AddSession("a");
     Run();
   }
@@ -439,6 +440,16 @@ TEST_F(RequestsThatSave, AwaitTheClientOfWorkUnderAnEarlierTorpord) {
   loop_.Advance(std::chrono::milliseconds(10));
   EXPECT_EQ(saved_, 1);
   EXPECT_FALSE(lost_);
+}
+
+TEST_F(RequestsThatSave, AreLostIfNoSessionHasOutlivedTheTorpordBefore) {
+  requests_.Release(kRequest, scheduler::Ending::kAnswered);
+  InstanceOf("a").lease.reset();
+  session_->is_lost = true;
+  GoOn("a");
+  Save();
+  EXPECT_TRUE(lost_);
+  EXPECT_EQ(saved_, 1);
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ class UpstreamTransferTest : public testing::Test {
       co_await client_request.ReadAhead();
       co_await lease_.Acquire(demand);
       co_await transfer.Forward(upstream.address(), pool);
+      if (on_forwarded_) on_forwarded_();
       may_go_elsewhere_ = transfer.MayGoElsewhere();
       co_await transfer.End();
       lease_.Release(scheduler::Ending::kAnswered);
@@ -62,6 +63,7 @@ class UpstreamTransferTest : public testing::Test {
   LeaseDesk desk_{io_, broker_};
   LoopEvent changed_{io_};
   std::function<void()> interrupt_;
+  std::function<void()> on_forwarded_;  // when the client gets the head, or a failure
   RequestFailure failure_{[this] {
     if (interrupt_) interrupt_();
     changed_.Notify();
@@ -160,6 +162,20 @@ TEST_F(UpstreamTransferTest, AReplyWhoseWorkIsNotSavedIsNone) {
   EXPECT_EQ(failure_.cause(), Cause::kLeaseLost);
   EXPECT_FALSE(response_.is_complete());
   EXPECT_EQ(answered_, 0);
+}
+
+TEST_F(UpstreamTransferTest, AHeadAloneIsNoReplyBeforeItsWorkIsSaved) {
+  function_.durability = Durability::kRequest;
+  broker_.on_save = [this](RequestId request) {
+    broker_.Lose(request.value, absl::UnavailableError("its memory could not be saved"));
+  };
+  bool has_begun = false;
+  on_forwarded_ = [&] { has_begun = !failure_; };
+  Transfer("GET / HTTP/1.1\r\n\r\n", [](RawConnection& connection, const RawMessage&) {
+    return connection.Send("HTTP/1.1 204 No Content\r\n\r\n");
+  });
+  EXPECT_FALSE(has_begun) << "a 204 would have left";
+  EXPECT_EQ(failure_.cause(), Cause::kLeaseLost);
 }
 
 TEST_F(UpstreamTransferTest, ASaveIsLateAsAnAnswerIs) {

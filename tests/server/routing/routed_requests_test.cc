@@ -78,6 +78,18 @@ TEST_F(RoutedRequestsTest, ARequestsWorkIsSaved) {
   EXPECT_EQ(sent()[3].confirmed().request_id(), 5u);
 }
 
+TEST_F(RoutedRequestsTest, OfARefusedRequestNothingIsSaved) {
+  broker_.answer = [](const std::string&) { return absl::NotFoundError("no function"); };
+  requests_.OnMessage(Demand(70));
+  bool has_saved = false;
+  broker_.on_save = [&](RequestId) { has_saved = true; };
+  Save(70);
+  EXPECT_FALSE(has_saved);
+  EXPECT_EQ(sent()[1].lost().request_id(), 70u);
+  EXPECT_EQ(sent()[2].confirmed().request_id(), 70u);
+  Release(70, scheduler::Ending::kLost);
+}
+
 TEST_F(RoutedRequestsTest, ARequestIsAskedAgainAndLossesNameTheLease) {
   broker_.answer = [this](const std::string&) { return GrantOf(11); };
   broker_.answer_again = [this] { return GrantOf(12); };

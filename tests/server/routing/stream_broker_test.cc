@@ -327,10 +327,9 @@ TEST_F(StreamBrokerTest, ASaveGoesOnWithTheNextTorpord) {
   ASSERT_EQ(next->sent.size(), 2u);
   EXPECT_EQ(next->sent[1].confirm().request_id(), request.value);
   EXPECT_TRUE(next->sent[1].confirm().saves());
-  clock_.Advance(seconds(31));
+  clock_.Advance(seconds(600));
   broker_.Expire();
-  EXPECT_TRUE(outcome.lost) << "a minute is too long";
-  EXPECT_EQ(outcome.confirmed, 1);
+  EXPECT_FALSE(outcome.lost) << "the router's request has a limit of its own";
   broker_.Release(request, scheduler::Ending::kLost);
 }
 
