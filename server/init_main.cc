@@ -28,9 +28,8 @@ constexpr const char* kDescription =
     "  torpor-init [OPTIONS] -- torpord --config-file /etc/torpor/config.yaml\n";
 
 constexpr const char* kFooter =
-    "The program is started again at once when it ends, and when it then ends before it has "
-    "served, "
-    "or within half a second of its start, after pauses of 0.1 s, doubling up to 5 s. It is not "
+    "The program is started again at once when it ends; when it then ends before it has served, or "
+    "within half a second of its start, after pauses of 0.1 s, doubling up to 5 s. It is not "
     "started again\n"
     "  - after SIGTERM or SIGINT was passed on;\n"
     "  - before it has ever said READY=1, after exit status 0, 2 (wrong flags or configuration), "

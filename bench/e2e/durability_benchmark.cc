@@ -26,7 +26,7 @@ struct Image {
   std::string body;
 };
 
-// Weights that requests read; a result that they write.
+// Requests read the weights, and write one number.
 Image Layers(int count, int mebibytes) {
   return {.name = std::to_string(count * mebibytes) + " MiB",
           .command = {std::string(DRIVEN_DIR) + "/layers_server", "--layers", std::to_string(count),

@@ -40,8 +40,8 @@ struct InstanceConfig {
   std::string name;        // as a function's, unique in the function
   std::string upstream;    // host:port of the HTTP server; empty: no requests
   std::string token_file;  // holds the secret that its sessions show
-  // The program that torpord starts, an absolute path and arguments; empty: somebody else starts
-  // it. Then NAME=value of its environment.
+  // The program for torpord to start, an absolute path and arguments; empty: torpord starts none.
+  // Then NAME=value of the program's environment.
   std::vector<std::string> command{};
   std::vector<std::string> environment{};
 

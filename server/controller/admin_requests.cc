@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/controller/model/join.h"
 
 namespace torpor::server {
 namespace {
@@ -270,20 +271,13 @@ AdminRequests::Outcome AdminRequests::BeginCheckpoint(InstanceId id) {
   };
 }
 
-void AdminRequests::Checkpoint(const FunctionInstance& instance, const Join::Then& then) {
-  Join join(then);
-  const auto one_done = [this, join](const OperationResult& result) {
-    join.Done(result.is_executor_lost ? absl::AbortedError("the executor died meanwhile; ask again")
-                                      : result.status);
+void AdminRequests::Checkpoint(const FunctionInstance& instance, const Done& then) {
+  saves_.Save(instance, loop_.Now(), [this, then](const absl::Status& saved) {
+    then(absl::IsAborted(saved) ? absl::AbortedError("the executor died meanwhile; ask again")
+                                : saved);
     // Posted, because Check may be iterating over the requests.
     loop_.Post([this] { Check(); });
-  };
-  for (const SessionPtr& session : sessions_.Of(instance)) {
-    if (!session->image.gpu()) continue;
-    join.Add();
-    swaps_.SwapOut(session, *session->image.gpu(), WriteBackReason::kCheckpoint, one_done);
-  }
-  join.Done();
+  });
 }
 
 }  // namespace torpor::server

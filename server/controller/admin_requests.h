@@ -10,12 +10,11 @@
 #include "absl/status/statusor.h"
 #include "scheduler/scheduler.h"
 #include "server/controller/admin_request.h"
-#include "server/controller/images/image_swaps.h"
 #include "server/controller/model/event_sink.h"
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/instance_table.h"
-#include "server/controller/model/join.h"
 #include "server/controller/model/session_table.h"
+#include "server/controller/session_saves.h"
 
 namespace torpor::server {
 
@@ -27,12 +26,12 @@ class AdminRequests {
 
   // The arguments must outlive the object.
   AdminRequests(InstanceTable& instances, const SessionTable& sessions,
-                const ExecutorTable& executors, ImageSwaps& swaps,
+                const ExecutorTable& executors, SessionSaves& saves,
                 const scheduler::Scheduler& scheduler, EventSink& events, TaskLoop& loop)
       : instances_(instances),
         sessions_(sessions),
         executors_(executors),
-        swaps_(swaps),
+        saves_(saves),
         scheduler_(scheduler),
         events_(events),
         loop_(loop) {}
@@ -71,7 +70,7 @@ class AdminRequests {
                                             std::optional<GpuIndex> gpu) const;
   absl::StatusOr<Outcome> BeginEviction(const FunctionInstance& instance);
   Outcome BeginCheckpoint(InstanceId id);
-  void Checkpoint(const FunctionInstance& instance, const Join::Then& then);
+  void Checkpoint(const FunctionInstance& instance, const Done& then);
   // Why the image was not loaded.
   absl::Status LoadFailure(const FunctionInstance& instance, std::optional<GpuIndex> gpu) const;
   // Names the functions that hold GPUs wanted by a waiting load.
@@ -80,7 +79,7 @@ class AdminRequests {
   InstanceTable& instances_;
   const SessionTable& sessions_;
   const ExecutorTable& executors_;
-  ImageSwaps& swaps_;
+  SessionSaves& saves_;
   const scheduler::Scheduler& scheduler_;
   EventSink& events_;
   TaskLoop& loop_;

@@ -65,7 +65,7 @@ class Requests {
   // Fails requests of the function that wait in the queue; a caller with a grant learns that
   // it is lost.
   void FailQueued(const RegisteredFunction& function, const absl::Status& why);
-  // The function was removed: fails its requests that wait.
+  // Fails the waiting requests of a removed function.
   void FailRemoved(const RegisteredFunction& function);
   // Whether a request runs on the instance, or is about to.
   bool IsUsing(InstanceId instance) const;

@@ -31,25 +31,31 @@ absl::Status DoneAgainFirst() { return absl::AbortedError("its work is to be don
 void SessionSaves::Save(const FunctionInstance& instance, TimePoint begin, const Done& done) {
   Join join(done);
   for (const SessionPtr& session : sessions_.Of(instance)) {
-    // What a process has in GPU memory ends with it.
-    if (session->state == ClientSession::State::kClosing) continue;
     join.Add();
-    if (session->state == ClientSession::State::kAway) {
-      join.Done(AwaitClient(*session, begin));
-      continue;
-    }
-    if (session->is_lost) {
-      const bool was_lost = session->lost_since < begin;
-      join.Done(was_lost ? absl::OkStatus()
-                         : absl::UnavailableError("its memory was lost while the request ran"));
-      continue;
-    }
-    SaveSession(instance, session, [join](const absl::Status& status) { join.Done(status); });
+    SaveSession(instance, session, begin,
+                [join](const absl::Status& status) { join.Done(status); });
   }
   join.Done();
 }
 
-absl::Status SessionSaves::AwaitClient(const ClientSession& session, TimePoint begin) const {
+void SessionSaves::SaveSession(const FunctionInstance& instance, const SessionPtr& session,
+                               TimePoint begin, const Done& done) {
+  using State = ClientSession::State;
+  // A process's GPU memory ends with the process.
+  if (session->state == State::kClosing || !session->is_announced) return done(absl::OkStatus());
+  if (session->state == State::kAway) return done(StatusOfAway(*session, begin));
+  if (session->is_lost) return done(StatusOfLost(*session, begin));
+  if (session->image.is_replay_due()) return done(DoneAgainFirst());
+  const std::optional<ParticipantState> part = PartOf(*session, instance);
+  // The session has done nothing under this lease, and its work before was saved then.
+  if (part == ParticipantState::kPreparing) return done(absl::OkStatus());
+  if (part == ParticipantState::kOffered || part == ParticipantState::kAcked) {
+    return Ask(*session, done);
+  }
+  WriteBack(session, done);
+}
+
+absl::Status SessionSaves::StatusOfAway(const ClientSession& session, TimePoint begin) const {
   if (session.away_since < begin) return absl::OkStatus();
   if (loop_.Now() < session.away_since + kAwayPatience) {
     return absl::AbortedError("its client is on the way back");
@@ -57,17 +63,9 @@ absl::Status SessionSaves::AwaitClient(const ClientSession& session, TimePoint b
   return absl::UnavailableError("its process has not come back to this torpord");
 }
 
-void SessionSaves::SaveSession(const FunctionInstance& instance, const SessionPtr& session,
-                               const Done& done) {
-  if (!session->is_announced) return done(absl::OkStatus());
-  if (session->image.is_replay_due()) return done(DoneAgainFirst());
-  const std::optional<ParticipantState> part = PartOf(*session, instance);
-  // It has done nothing under this lease, and its work before was saved then.
-  if (part == ParticipantState::kPreparing) return done(absl::OkStatus());
-  if (part == ParticipantState::kOffered || part == ParticipantState::kAcked) {
-    return Ask(*session, done);
-  }
-  WriteBack(session, done);
+absl::Status SessionSaves::StatusOfLost(const ClientSession& session, TimePoint begin) {
+  if (session.lost_since < begin) return absl::OkStatus();
+  return absl::UnavailableError("its memory was lost while the request ran");
 }
 
 void SessionSaves::Ask(const ClientSession& session, const Done& done) {

@@ -27,9 +27,9 @@ class SessionSaves {
   // began. Sessions that were lost before, clients that have been away since before, and processes
   // that have ended have no part.
   void Save(const FunctionInstance& instance, TimePoint begin, const Done& done);
-  // A session's answer. Ignores ids that nobody waits for.
+  // Takes a session's answer. Ignores ids without a save.
   void OnReply(const SessionPtr& session, const wire::SaveMemoryReply& reply);
-  // The session's process has ended, and its memory with it: nothing waits for that any more.
+  // The session's process has ended, with its memory: ends the saves that wait for the session.
   void OnClosed(const ClientSession& session);
 
  private:
@@ -38,8 +38,11 @@ class SessionSaves {
     Done done;
   };
 
-  void SaveSession(const FunctionInstance& instance, const SessionPtr& session, const Done& done);
-  absl::Status AwaitClient(const ClientSession& session, TimePoint begin) const;
+  void SaveSession(const FunctionInstance& instance, const SessionPtr& session, TimePoint begin,
+                   const Done& done);
+  // Of a session whose client is away, or whose memory is lost.
+  absl::Status StatusOfAway(const ClientSession& session, TimePoint begin) const;
+  static absl::Status StatusOfLost(const ClientSession& session, TimePoint begin);
   // Lets a session save that holds the GPU.
   void Ask(const ClientSession& session, const Done& done);
   // Saves what a session without a lease has left on a GPU.

@@ -20,7 +20,7 @@
 namespace torpor::server {
 namespace {
 
-// What a process that does not run its program could not do.
+// The step at which a new process failed, before its program ran.
 struct Failure {
   enum class Step { kUser, kToken, kProgram } step = Step::kProgram;
   int error = 0;

@@ -24,11 +24,15 @@ void ResponseBuffer::SetHead(const Head& from_upstream) {
 }
 
 void ResponseBuffer::Append(std::string piece) {
+  if (holds_end_) last_piece_.swap(piece);
+  if (piece.empty()) return;
   bytes_ += piece.size();
   pieces_.push_back(std::move(piece));
 }
 
 void ResponseBuffer::Complete(TimePoint now) {
+  bytes_ += last_piece_.size();
+  if (!last_piece_.empty()) pieces_.push_back(std::exchange(last_piece_, {}));
   end_ = now;
   is_complete_ = true;
 }
@@ -44,6 +48,13 @@ std::string ResponseBuffer::TakeBody() {
   std::string body;
   while (has_pieces()) body += TakePiece();
   return body;
+}
+
+bool ResponseBuffer::CanBegin() const {
+  if (is_complete_) return true;
+  // A head may be all of an answer.
+  const bool has_part = holds_end_ ? has_pieces() : has_head();
+  return has_part && !FitsWhole();
 }
 
 bool ResponseBuffer::FitsWhole() const {

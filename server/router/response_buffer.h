@@ -19,7 +19,9 @@ class ResponseBuffer {
   using Head = boost::beast::http::response<boost::beast::http::buffer_body>;
 
   // `capacity`: bytes of the body above which IsFull. `has_body` is false for the answer to HEAD.
-  ResponseBuffer(Bytes capacity, bool has_body) : capacity_(capacity), has_body_(has_body) {}
+  // `holds_end`: the client gets the last piece once the answer is complete, and no head alone.
+  ResponseBuffer(Bytes capacity, bool has_body, bool holds_end = false)
+      : capacity_(capacity), has_body_(has_body), holds_end_(holds_end) {}
 
   // Takes over the fields that may cross the proxy, and the length.
   void SetHead(const Head& from_upstream);
@@ -48,6 +50,8 @@ class ResponseBuffer {
   TimePoint EndOr(TimePoint now) const { return is_complete_ ? end_ : now; }
 
   bool IsFull() const { return bytes_ >= capacity_; }
+  // Whether the client may get the beginning of the answer, or all of it.
+  bool CanBegin() const;
   // Whether the whole answer is here or certainly fits: then the client gets nothing before all of
   // it, and a server error can still become another answer.
   bool FitsWhole() const;
@@ -55,9 +59,11 @@ class ResponseBuffer {
  private:
   const Bytes capacity_;
   const bool has_body_;
+  const bool holds_end_;
   std::optional<Head> head_;
   std::optional<std::uint64_t> length_;
   std::deque<std::string> pieces_;
+  std::string last_piece_;   // of those that have come, if holds_end_
   std::uint64_t bytes_ = 0;  // of pieces_
   bool is_complete_ = false;
   TimePoint end_{};

@@ -35,14 +35,7 @@ asio::awaitable<void> UpstreamTransfer::ForwardOnce() {
   for (;;) {
     if (!co_await Open()) co_return;
     Start();
-    const auto has_answer = [this] {
-      const ResponseBuffer& response = parts_.response;
-      if (response.is_complete()) return true;
-      // A head may be a whole reply, whose work is not saved yet.
-      if (parts_.function.saves_requests() && !response.has_pieces()) return false;
-      return response.has_head() && !response.FitsWhole();
-    };
-    while (!has_answer() && !parts_.failure) co_await parts_.changed.Wait();
+    while (!parts_.response.CanBegin() && !parts_.failure) co_await parts_.changed.Wait();
     if (parts_.failure.cause() != Cause::kUpstreamBroken || !MayTryAgain()) co_return;
     // What fails from here on is not the first try.
     parts_.failure.Clear();
@@ -156,9 +149,7 @@ asio::awaitable<void> UpstreamTransfer::Download() {
   if (parts_.function.saves_requests() && !parts_.failure) {
     co_await parts_.lease.Save(parts_.lease.granted_at() + parts_.function.held_at_most());
   }
-  if (parts_.failure) co_return;
-  if (!last_piece_.empty()) parts_.response.Append(std::move(last_piece_));
-  Finish(*parser);
+  if (!parts_.failure) Finish(*parser);
 }
 
 asio::awaitable<bool> UpstreamTransfer::ReadHead(std::optional<Parser>& parser) {
@@ -203,9 +194,6 @@ asio::awaitable<bool> UpstreamTransfer::ReadBody(Parser& parser) {
       co_return false;
     }
     piece.resize(piece.size() - body.size);
-    if (piece.empty()) continue;
-    // No reply is whole before its work is saved.
-    if (parts_.function.saves_requests()) last_piece_.swap(piece);
     if (piece.empty()) continue;
     parts_.response.Append(std::move(piece));
     parts_.changed.Notify();

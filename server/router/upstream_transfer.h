@@ -87,7 +87,6 @@ class UpstreamTransfer {
   bool is_ending_ = false;
   bool is_upload_done_ = false;
   bool is_response_begun_ = false;  // a byte of the answer came
-  std::string last_piece_;          // of a reply that waits until its work is saved
 };
 
 }  // namespace torpor::server

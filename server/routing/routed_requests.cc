@@ -21,7 +21,7 @@ v1::TorpordMessage LostMessage(std::uint64_t request, std::uint64_t lease, std::
 }  // namespace
 
 void RoutedRequests::OnMessage(const v1::RouterMessage::Holding& holding) {
-  // First what runs: it came first, and is in its function's way.
+  // Running requests first: they arrived first, and wait in their functions' way.
   for (const auto& running : holding.running()) {
     const bool is_told = !running.demand().ran_on().empty();  // not by earlier routers
     if (is_told) Acquire(running.demand(), LeaseId{running.lease_id()});
@@ -39,27 +39,26 @@ void RoutedRequests::OnMessage(const v1::Demand& demand) { Acquire(demand, Lease
 void RoutedRequests::Acquire(const v1::Demand& demand, LeaseId granted) {
   const std::uint64_t id = demand.request_id();
   if (is_paused_->load() || requests_.count(id) > 0) return;
-  // Of the newest grant: both callbacks come on the controller's thread.
-  const auto lease = std::make_shared<LeaseId>(granted);
-  const auto is_refused = std::make_shared<std::atomic<bool>>(false);
-  auto on_grant = [link = link_, is_paused = is_paused_, id, lease,
-                   is_refused](const absl::StatusOr<RequestGrant>& grant) {
-    is_refused->store(!grant.ok());
+  const auto answered = std::make_shared<Answered>();
+  answered->lease = granted;
+  auto on_grant = [link = link_, is_paused = is_paused_, id,
+                   answered](const absl::StatusOr<RequestGrant>& grant) {
+    answered->is_refused = !grant.ok();
     if (!grant.ok() && is_paused->load()) return;  // the next torpord decides
     v1::TorpordMessage message;
     if (grant.ok()) {
-      *lease = grant->lease;
+      answered->lease = grant->lease;
       *message.mutable_grant() = ToMessage(id, *grant);
     } else {
       *message.mutable_refusal() = ToMessage(id, grant.status());
     }
     link->Send(std::move(message));
   };
-  auto on_lost = [link = link_, id, lease](const absl::Status& status) {
-    link->Send(LostMessage(id, lease->value, std::string(status.message())));
+  auto on_lost = [link = link_, id, answered](const absl::Status& status) {
+    link->Send(LostMessage(id, answered->lease.value, std::string(status.message())));
   };
   requests_[id] = {broker_.Acquire(FromMessage(demand), std::move(on_grant), std::move(on_lost)),
-                   is_refused};
+                   answered};
 }
 
 void RoutedRequests::OnMessage(const v1::RouterMessage::Confirm& confirm) {
@@ -74,7 +73,8 @@ void RoutedRequests::OnMessage(const v1::RouterMessage::Confirm& confirm) {
   if (is_known && !confirm.saves()) {
     return broker_.ConfirmLease(found->second.request, std::move(done));
   }
-  if (is_known && !*found->second.is_refused) {
+  // The broker knows nothing of a request that it has refused, and so of no work.
+  if (is_known && !found->second.answered->is_refused) {
     return broker_.Save(found->second.request, std::move(done));
   }
   link_->Send(

@@ -36,14 +36,19 @@ class RoutedRequests {
   // `lease`: of the grant that the router knows, if any.
   void Acquire(const v1::Demand& demand, LeaseId lease);
 
+  // What the broker has said of a request.
+  struct Answered {
+    LeaseId lease;  // of the newest grant; on the controller's thread
+    std::atomic<bool> is_refused = false;
+  };
+  struct Routed {
+    RequestId request;
+    std::shared_ptr<Answered> answered;
+  };
+
   RequestBroker& broker_;
   const std::shared_ptr<RouterLink> link_;
   const std::shared_ptr<const std::atomic<bool>> is_paused_;
-  struct Routed {
-    RequestId request;
-    // The broker does not know the request any more. Set on the controller's thread.
-    std::shared_ptr<std::atomic<bool>> is_refused;
-  };
   // By the router's id. A running request that is not there was refused by an earlier torpord.
   std::unordered_map<std::uint64_t, Routed> requests_;
 };

@@ -73,7 +73,6 @@ void CommandChannel::Break(const ExecutorLinkPtr& link, cudaError_t error, const
   const bool tells_program = link->Break(error, why);
   if (lease_link_ != link) return;
   replay_.DropCheckpoint();
-  saves_.Restart();
   CarryOut(lease_.ExecutorLost(error, tells_program, Moment()));
   if (replay_.daemon_is_gone()) CarryOut(lease_.NoteDaemonGone(Moment()));
 }
@@ -82,7 +81,6 @@ void CommandChannel::Break(const ExecutorLinkPtr& link, cudaError_t error, const
 void CommandChannel::OnDaemonGone() {
   const Lock lock(mutex_);
   replay_.NoteDaemonGone();
-  saves_.Clear();
   CarryOut(lease_.NoteDaemonGone(Moment()));
 }
 
@@ -111,7 +109,6 @@ void CommandChannel::Suspend(const ExecutorLinkPtr& link, const std::string& why
   lease_.Suspend(Moment());
   lease_link_ = nullptr;
   replay_.Suspend(unanswered, batch_);
-  saves_.Restart();
   NotifyAll();
   parts_.wake();
 }

@@ -77,7 +77,8 @@ ChannelReplay::ChannelReplay(const ChannelOptions& options, const ChannelParts& 
     : options_(options),
       parts_(parts),
       links_(links),
-      record_(options.replay_bytes, options.arena, parts.slots, parts.uploads) {}
+      record_(options.replay_bytes, options.arena, parts.slots, parts.uploads),
+      saves_(parts.daemon) {}
 
 // --- Recording -----------------------------------------------------------------------------------
 
@@ -118,12 +119,18 @@ void ChannelReplay::NoteComplete() {
 
 // --- Checkpoints ---------------------------------------------------------------------------------
 
-bool ChannelReplay::BeginCheckpoint() { return record_.is_on() && BeginAnyCheckpoint(); }
+bool ChannelReplay::BeginCheckpoint() {
+  if (!record_.is_on() && !HasSaves()) return false;
+  if (std::exchange(is_checkpoint_due_, true)) return false;
+  saves_.Begin();
+  return true;
+}
 
 void ChannelReplay::OnCheckpoint(std::uint64_t saved_command) {
   is_checkpoint_due_ = false;
   NoteComplete();
   TrimTo(saved_command);
+  saves_.Answer(AwaitedSaves::Outcome::kSaved);
   recorded_since_ = std::chrono::steady_clock::now();
 }
 
@@ -131,7 +138,31 @@ void ChannelReplay::OnCheckpointFailed(const std::string& why) {
   is_checkpoint_due_ = false;
   record_.NoteLastingObstacle("the memory could not be saved: " + why);
   record_.Stop();
+  saves_.Answer(AwaitedSaves::Outcome::kFailed, why);
   recorded_since_ = std::chrono::steady_clock::now();
+}
+
+void ChannelReplay::DropCheckpoint() {
+  is_checkpoint_due_ = false;
+  saves_.Restart();
+}
+
+bool ChannelReplay::AdvanceSaves(ClientLease::State state) {
+  if (!HasSaves()) return false;
+  switch (state) {
+    case ClientLease::State::kHeld:
+      return true;
+    // Until the daemon, too, knows that the lease is over: it then saves what is on the GPU.
+    case ClientLease::State::kReturning:
+    case ClientLease::State::kSuspended:
+      return false;
+    case ClientLease::State::kNone:
+    case ClientLease::State::kRequested:
+    case ClientLease::State::kLost:
+      saves_.AnswerAllWithoutLease();
+      return false;
+  }
+  return false;
 }
 
 bool ChannelReplay::TrimTo(std::uint64_t command) {
@@ -156,7 +187,7 @@ void ChannelReplay::Suspend(const std::deque<PendingReply>& unanswered, BatchWri
   batch.Clear();
   SuspendUnused();
   owes_work_ = true;
-  is_checkpoint_due_ = false;
+  DropCheckpoint();
   for (const auto& [number, waiter] : unanswered_) waiter->changed.notify_one();
 }
 
@@ -184,6 +215,7 @@ bool ChannelReplay::Fail(const std::string& why) {
 
 void ChannelReplay::NoteDaemonGone() {
   daemon_is_gone_ = true;
+  saves_.Clear();
   replays_ = 0;  // the executor does not die of what is replayed
 }
 

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 
+#include "client_shim/core/commands/awaited_saves.h"
 #include "client_shim/core/commands/batch_writer.h"
 #include "client_shim/core/commands/channel_parts.h"
 #include "client_shim/core/commands/client_lease.h"
@@ -46,17 +46,21 @@ class ChannelReplay {
   void NoteComplete();
 
   // --- Checkpoints ---
-  // Notes that the executor of the lease is asked for a checkpoint; false if there is nothing to
-  // ask for, or a checkpoint is due already.
+  // Notes that the executor of the lease is asked for a checkpoint; false if nothing is recorded
+  // and the daemon waits for none, or if a checkpoint is due already.
   bool BeginCheckpoint();
-  // As BeginCheckpoint, also for a session that is not recorded.
-  bool BeginAnyCheckpoint() { return !std::exchange(is_checkpoint_due_, true); }
   bool is_checkpoint_due() const { return is_checkpoint_due_; }
   // The executor has saved the memory, or could not.
   void OnCheckpoint(std::uint64_t saved_command);
   void OnCheckpointFailed(const std::string& why);
   // The executor that was asked has gone.
-  void DropCheckpoint() { is_checkpoint_due_ = false; }
+  void DropCheckpoint();
+  // The daemon wants a checkpoint of all that the session has done up to now.
+  void AddSave(const wire::SaveMemory& save) { saves_.Add(save); }
+  // Whether the daemon waits for a checkpoint that has not begun.
+  bool HasSaves() const { return saves_.HasWaiting(); }
+  // Answers the daemon if there is no lease for a checkpoint. Returns whether one is to begin.
+  bool AdvanceSaves(ClientLease::State state);
   // The host image is as of `command`. False, without effect, if the record does not go with that.
   bool TrimTo(std::uint64_t command);
   // All memory of the session is about to go: nothing up to `command` is replayed.
@@ -106,7 +110,8 @@ class ChannelReplay {
   ReplayRecord record_;
   Time recorded_since_;             // while the record has commands
   bool is_checkpoint_due_ = false;  // sent to the lease's executor, not answered yet
-  std::string told_obstacle_;       // the last one in the log
+  AwaitedSaves saves_;
+  std::string told_obstacle_;  // the last one in the log
   bool owes_work_ = false;
   std::optional<std::string> failure_;  // why Fail was called
   bool daemon_is_gone_ = false;

@@ -271,7 +271,7 @@ void CommandChannel::OnDrained(ExecutorLink& link, std::span<const std::uint8_t>
   NoteEventTimes(link, drained.events);
   replay_.NoteComplete();
   CarryOut(lease_.NoteDrained(Moment()));
-  AdvanceSaves();
+  if (replay_.HasSaves()) parts_.wake();
 }
 
 void CommandChannel::NoteEventTimes(ExecutorLink& link,
@@ -413,7 +413,7 @@ void CommandChannel::OnTimers() {
   const bool is_busy = !batch_.empty() || (lease_link_ && lease_link_->AwaitsReply());
   CarryOut(lease_.CheckIdle(is_busy, at));
   OnReplayTimers(at.now);
-  AdvanceSaves();
+  if (replay_.AdvanceSaves(lease_.state())) BeginCheckpoint();
 }
 
 void CommandChannel::Create(std::uint64_t handle, const Command& create) {
@@ -506,10 +506,7 @@ void CommandChannel::BeginSavingMemory() {
 // Does not wait: the program goes on while the executor saves. The service thread, or a waiting
 // one, reads the answer.
 void CommandChannel::BeginCheckpoint() {
-  if (lease_.state() == ClientLease::State::kHeld && replay_.BeginCheckpoint()) SendCheckpoint();
-}
-
-void CommandChannel::SendCheckpoint() {
+  if (lease_.state() != ClientLease::State::kHeld || !replay_.BeginCheckpoint()) return;
   batch_.Append(CallId(wire::ProtocolCall::kCheckpoint), {});
   lease_link_->Expect(
       {PendingReply::Kind::kCheckpoint, CallId(wire::ProtocolCall::kCheckpoint), nullptr});
@@ -524,38 +521,17 @@ void CommandChannel::OnCheckpoint(ExecutorLink& link, const wire::Reply& reply) 
   if (reply.status == 0 && reader.done()) {
     NoteEventTimes(link, saved.events);
     replay_.OnCheckpoint(saved.saved_command);
-    saves_.Answer(AwaitedSaves::Outcome::kSaved);
   } else {
     replay_.OnCheckpointFailed(reply.message);
-    saves_.Answer(AwaitedSaves::Outcome::kFailed, reply.message);
   }
   // The service thread begins the next one: this thread is reading the link.
-  if (saves_.HasWaiting()) parts_.wake();
+  if (replay_.HasSaves()) parts_.wake();
   room_.notify_all();
 }
 
-void CommandChannel::OnSave(const wire::SaveMemory& save) {
+void CommandChannel::OnSaveMemory(const wire::SaveMemory& save) {
   const Lock lock(mutex_);
-  saves_.Add(save);
-  AdvanceSaves();
-}
-
-void CommandChannel::AdvanceSaves() {
-  if (!saves_.HasWaiting()) return;
-  switch (lease_.state()) {
-    case ClientLease::State::kHeld:
-      if (!replay_.BeginAnyCheckpoint()) return;
-      saves_.Begin();
-      return SendCheckpoint();
-    // Until the daemon, too, knows that the lease is over: it then saves what is on the GPU.
-    case ClientLease::State::kReturning:
-    case ClientLease::State::kSuspended:
-      return;
-    case ClientLease::State::kNone:
-    case ClientLease::State::kRequested:
-    case ClientLease::State::kLost:
-      return saves_.AnswerAllWithoutLease();
-  }
+  replay_.AddSave(save);
 }
 
 void CommandChannel::OnSaved(const wire::MemorySaved& saved) {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "client_shim/core/client_core.h"
-#include "client_shim/core/commands/awaited_saves.h"
 #include "client_shim/core/commands/batch_rhythm.h"
 #include "client_shim/core/commands/batch_writer.h"
 #include "client_shim/core/commands/channel_parts.h"
@@ -78,8 +77,8 @@ class CommandChannel {
   void OnLost(const wire::LeaseLost& lost);
   // By the daemon's message no replay needs earlier commands.
   void OnSaved(const wire::MemorySaved& saved);
-  // The daemon wants what the session has done up to now in the host's image.
-  void OnSave(const wire::SaveMemory& save);
+  // The daemon wants all that the session has done up to now in the host's image: OnTimers begins.
+  void OnSaveMemory(const wire::SaveMemory& save);
   // torpord has gone, and its executors with it. The lease is over: its calls wait if the session
   // can be replayed, and fail otherwise. Calls that need another lease wait for the next torpord.
   void OnDaemonGone();
@@ -126,8 +125,6 @@ class CommandChannel {
                   std::uint64_t key);
   void NotifyAll();
   void BeginCheckpoint();
-  void SendCheckpoint();
-  void AdvanceSaves();
   void OnCheckpoint(ExecutorLink& link, const wire::Reply& reply);
   void Replay(const ExecutorLinkPtr& link);
   void OnReplayTimers(Time now);
@@ -157,7 +154,6 @@ class CommandChannel {
   bool timer_is_armed_ = false;  // the service thread knows the batch's deadline
   cudaError_t async_error_ = cudaSuccess;
   ChannelReplay replay_{options_, parts_, links_};
-  AwaitedSaves saves_{parts_.daemon};
 };
 
 }  // namespace torpor::shim

@@ -84,7 +84,7 @@ void SessionService::OnMessage(wire::ServerMessage message) {
   } else if (const auto* saved = std::get_if<wire::MemorySaved>(&message)) {
     channel_.OnSaved(*saved);
   } else if (const auto* save = std::get_if<wire::SaveMemory>(&message)) {
-    channel_.OnSave(*save);
+    channel_.OnSaveMemory(*save);
   } else if (std::holds_alternative<wire::HelloReply>(message) ||
              std::holds_alternative<wire::ResumeReply>(message) ||
              std::holds_alternative<wire::InquiryReply>(message)) {

@@ -14,14 +14,21 @@ class AdminRequestsTest : public NodeWorld {
     requests_.Start({.kind = kind, .function = function, .gpu = gpu},
                     [this](const absl::Status& status) { outcome_ = status; });
   }
+  // A session of a with work on GPU 0 that the host's image lacks.
+  void AddChanged() {
+    const SessionPtr session = AddSession("a");
+    Land(session, 0);
+    session->image.NoteLease(LeaseId{1}, /*is_explicit=*/true);
+  }
 
   const std::unique_ptr<scheduler::Scheduler> own_scheduler_ = MakeScheduler();
   scheduler::Scheduler& scheduler_ = *own_scheduler_;
   PeerAccess peers_{tables_.executors, tables_.sessions};
   ImageSwaps swaps_{
       tables_.executors, tables_.instances, tables_.sessions, peers_, telemetry_, loop_, [] {}};
+  SessionSaves saves_{tables_.sessions, swaps_, loop_};
   AdminRequests requests_{
-      tables_.instances, tables_.sessions, tables_.executors, swaps_, scheduler_, events_, loop_};
+      tables_.instances, tables_.sessions, tables_.executors, saves_, scheduler_, events_, loop_};
   std::optional<absl::Status> outcome_;
 };
 
@@ -72,8 +79,7 @@ TEST_F(AdminRequestsTest, AnImageThatIsNowhereIsEvictedAlready) {
 }
 
 TEST_F(AdminRequestsTest, ACheckpointWritesResidentImagesBack) {
-  const SessionPtr session = AddSession("a");
-  Land(session, 0);
+  AddChanged();
   Start(Kind::kCheckpoint);
   EXPECT_FALSE(outcome_);
   EXPECT_TRUE(Operation(0).has_swap_out());
@@ -82,14 +88,14 @@ TEST_F(AdminRequestsTest, ACheckpointWritesResidentImagesBack) {
 }
 
 TEST_F(AdminRequestsTest, ACheckpointIsAbortedByALoss) {
-  Land(AddSession("a"), 0);
+  AddChanged();
   Start(Kind::kCheckpoint);
   KillExecutor(0);
   EXPECT_TRUE(outcome_ && absl::IsAborted(*outcome_));
 }
 
 TEST_F(AdminRequestsTest, WaitsForALeaseAndGivesUp) {
-  Land(AddSession("a"), 0);
+  AddChanged();
   GiveLease("a");
   Start(Kind::kCheckpoint);
   EXPECT_TRUE(IsQuiet(0));

@@ -368,7 +368,7 @@ class RequestsThatSave : public RequestsTest {
   void Save() {
     requests_.Save(kRequest, [this] { ++saved_; });
   }
-  // The session answers that it was asked to save.
+  // Answers the save for the session.
   void Reply(wire::SaveMemoryReply::Outcome outcome) {
     const auto asked = LinkOf(session_).Take<wire::SaveMemory>();
     ASSERT_TRUE(asked);

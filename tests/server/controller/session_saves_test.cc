@@ -145,7 +145,7 @@ TEST_F(SessionSavesTest, TheMemoryOfAProcessEndsWithIt) {
   EXPECT_EQ(answers_, 2) << "nobody would answer";
 }
 
-TEST_F(SessionSavesTest, WhatWasLostSinceTheBeginCannotBeSaved) {
+TEST_F(SessionSavesTest, MemoryThatWasLostMeanwhileCannotBeSaved) {
   const SessionPtr session = AddParticipant(ParticipantState::kAcked);
   session->is_lost = true;
   session->lost_since = loop_.Now();
@@ -165,6 +165,20 @@ TEST_F(SessionSavesTest, WorkThatIsToBeDoneAgainIsNotSaved) {
   session->image.NoteReplayDue();
   saves_.OnReply(session, {id, Reply::kNoLease, ""});
   EXPECT_EQ(answers_, 1);
+  EXPECT_TRUE(absl::IsAborted(outcome_));
+}
+
+TEST_F(SessionSavesTest, AWriteBackThatComesTooLateHasSavedNothing) {
+  const SessionPtr session = AddSession("a");
+  Change(session);
+  StepQueue::Finish finish;
+  session->steps.Add([&](const StepQueue::Finish& earlier) { finish = earlier; });
+  Save();
+  session->image.LoseExecutor(GpuIndex{0});
+  session->image.NoteReplayDue();
+  finish();
+  EXPECT_EQ(answers_, 1);
+  EXPECT_TRUE(IsQuiet(0)) << "no image is there any more";
   EXPECT_TRUE(absl::IsAborted(outcome_));
 }
 

@@ -45,7 +45,7 @@ class InstanceProcessTest : public ScriptTest {
 TEST_F(InstanceProcessTest, RunsInASessionOfItsOwnWithNothingOfThisProcess) {
   setenv("TORPOR_SECRET_OF_TEST", "x", 1);
   signal(SIGPIPE, SIG_IGN);
-  // One of glibc's own, as glibc lets nobody ignore.
+  // By the system call: glibc refuses to ignore its own signals.
   const std::array<unsigned long, 4> ignored = {1};
   ASSERT_EQ(syscall(SYS_rt_sigaction, 33, ignored.data(), nullptr, sizeof(unsigned long)), 0);
   // The shell alone: a machine that is short of processes is not what is tested.

@@ -82,5 +82,31 @@ TEST(ResponseBufferTest, TheEndIsWhenTheLastByteCame) {
   EXPECT_EQ(buffer.EndOr(now), TimePoint{std::chrono::seconds(5)});
 }
 
+TEST(ResponseBufferTest, TheBeginningGoesOutIfTheWholeDoesNotFit) {
+  ResponseBuffer buffer(4, true);
+  EXPECT_FALSE(buffer.CanBegin());
+  buffer.SetHead(HeadOf(200));
+  EXPECT_TRUE(buffer.CanBegin());
+  ResponseBuffer fitting(4, true);
+  fitting.SetHead(HeadOf(200, "4"));
+  EXPECT_FALSE(fitting.CanBegin());
+  fitting.Complete(TimePoint());
+  EXPECT_TRUE(fitting.CanBegin());
+}
+
+TEST(ResponseBufferTest, AnEndThatIsHeldGoesOutWithTheCompletion) {
+  ResponseBuffer buffer(4, true, /*holds_end=*/true);
+  buffer.SetHead(HeadOf(204));
+  EXPECT_FALSE(buffer.CanBegin()) << "there may be no more";
+  buffer.Append("ab");
+  EXPECT_FALSE(buffer.CanBegin());
+  EXPECT_FALSE(buffer.has_pieces());
+  buffer.Append("cd");
+  EXPECT_TRUE(buffer.CanBegin());
+  EXPECT_EQ(buffer.TakeBody(), "ab");
+  buffer.Complete(TimePoint());
+  EXPECT_EQ(buffer.TakeBody(), "cd");
+}
+
 }  // namespace
 }  // namespace torpor::server

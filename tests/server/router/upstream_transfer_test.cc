@@ -19,6 +19,9 @@ using Cause = RequestFailure::Cause;
 // A transfer of its own between a connected client and a server of the test.
 class UpstreamTransferTest : public testing::Test {
  protected:
+  explicit UpstreamTransferTest(Durability durability = Durability::kEviction) {
+    function_.durability = durability;
+  }
   // Transfers `request` to a server that answers with `handler`, as Run of a proxied request does.
   void Transfer(const std::string& request, FakeUpstream::Handler handler) {
     FakeUpstream upstream(std::move(handler));
@@ -70,7 +73,7 @@ class UpstreamTransferTest : public testing::Test {
     lease_.Wake();
   }};
   RequestLease lease_{io_, desk_, failure_};
-  ResponseBuffer response_{kMiB, true};
+  ResponseBuffer response_{kMiB, true, function_.saves_requests()};
   boost::beast::tcp_stream stream_{io_};
   boost::beast::flat_buffer buffer_;
   ClientRequest::Parser parser_;
@@ -133,8 +136,21 @@ TEST_F(UpstreamTransferTest, ALostLeaseIsFoundOutWhenTheServerDies) {
   EXPECT_EQ(failure_.cause(), Cause::kLeaseLost);
 }
 
-TEST_F(UpstreamTransferTest, AReplyIsWholeOnceItsWorkIsSaved) {
-  function_.durability = Durability::kRequest;
+TEST_F(UpstreamTransferTest, ALateAnswerIsATimeout) {
+  function_.upstream_timeout = std::chrono::milliseconds(20);
+  Transfer("GET / HTTP/1.1\r\n\r\n", [](RawConnection& connection, const RawMessage&) {
+    connection.ReadToEnd();  // until the router gives up
+    return false;
+  });
+  EXPECT_EQ(failure_.cause(), Cause::kUpstreamTimeout);
+}
+
+class TransferThatSaves : public UpstreamTransferTest {
+ protected:
+  TransferThatSaves() : UpstreamTransferTest(Durability::kRequest) {}
+};
+
+TEST_F(TransferThatSaves, AReplyIsWholeOnceItsWorkIsSaved) {
   bool was_complete = true;
   std::string before;
   broker_.on_save = [&](RequestId) {
@@ -151,8 +167,7 @@ TEST_F(UpstreamTransferTest, AReplyIsWholeOnceItsWorkIsSaved) {
   EXPECT_EQ(answered_, 1);
 }
 
-TEST_F(UpstreamTransferTest, AReplyWhoseWorkIsNotSavedIsNone) {
-  function_.durability = Durability::kRequest;
+TEST_F(TransferThatSaves, AReplyWhoseWorkIsNotSavedIsNone) {
   broker_.on_save = [this](RequestId request) {
     broker_.Lose(request.value, absl::UnavailableError("its memory could not be saved"));
   };
@@ -164,8 +179,7 @@ TEST_F(UpstreamTransferTest, AReplyWhoseWorkIsNotSavedIsNone) {
   EXPECT_EQ(answered_, 0);
 }
 
-TEST_F(UpstreamTransferTest, AHeadAloneIsNoReplyBeforeItsWorkIsSaved) {
-  function_.durability = Durability::kRequest;
+TEST_F(TransferThatSaves, AHeadAloneIsNoReplyBeforeItsWorkIsSaved) {
   broker_.on_save = [this](RequestId request) {
     broker_.Lose(request.value, absl::UnavailableError("its memory could not be saved"));
   };
@@ -178,8 +192,7 @@ TEST_F(UpstreamTransferTest, AHeadAloneIsNoReplyBeforeItsWorkIsSaved) {
   EXPECT_EQ(failure_.cause(), Cause::kLeaseLost);
 }
 
-TEST_F(UpstreamTransferTest, ASaveIsLateAsAnAnswerIs) {
-  function_.durability = Durability::kRequest;
+TEST_F(TransferThatSaves, ASaveIsLateAsAnAnswerIs) {
   function_.run_limit = std::chrono::milliseconds(300);
   broker_.saves = false;
   Transfer("GET / HTTP/1.1\r\n\r\n", [](RawConnection& connection, const RawMessage&) {
@@ -187,15 +200,6 @@ TEST_F(UpstreamTransferTest, ASaveIsLateAsAnAnswerIs) {
   });
   EXPECT_EQ(failure_.cause(), Cause::kUpstreamTimeout);
   EXPECT_EQ(answered_, 0);
-}
-
-TEST_F(UpstreamTransferTest, ALateAnswerIsATimeout) {
-  function_.upstream_timeout = std::chrono::milliseconds(20);
-  Transfer("GET / HTTP/1.1\r\n\r\n", [](RawConnection& connection, const RawMessage&) {
-    connection.ReadToEnd();  // until the router gives up
-    return false;
-  });
-  EXPECT_EQ(failure_.cause(), Cause::kUpstreamTimeout);
 }
 
 }  // namespace

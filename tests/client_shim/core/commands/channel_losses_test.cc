@@ -1,185 +1,15 @@
+// Calls whose executors die, and whose torpord does.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
-#include <cstring>
-#include <future>
-#include <memory>
-#include <string>
-#include <thread>
-#include <vector>
+#include "tests/client_shim/core/commands/channel_that_loses.h"
 
-#include "client_shim/core/commands/command_channel.h"
-#include "proto/cuda_api/cudart_commands.h"
-#include "proto/wire/result_hash.h"
-#include "tests/client_shim/fake_daemon_port.h"
-#include "tests/client_shim/fake_executor.h"
-
-// A channel whose executors die, and whose torpord does. The test is the service thread and the
-// daemon.
 namespace torpor::shim {
 namespace {
 
-using testing::FakeExecutor;
 using ::testing::HasSubstr;
 using testing::ReceivedCommand;
 
-constexpr std::uint32_t kSync = wire::DeviceSynchronize::kCallId;
-constexpr std::uint32_t kLaunch = wire::LaunchKernel::kCallId;
-constexpr std::uint32_t kDownload = wire::MemcpyDtoH::kCallId;
-constexpr auto kAttach = static_cast<std::uint32_t>(wire::ProtocolCall::kAttach);
-constexpr auto kDrain = static_cast<std::uint32_t>(wire::ProtocolCall::kDrain);
-constexpr auto kCheckpoint = static_cast<std::uint32_t>(wire::ProtocolCall::kCheckpoint);
-
-const Nghttp2& Http2() {
-  std::string why;
-  const Nghttp2* const http2 = Nghttp2::Load(why);
-  EXPECT_NE(http2, nullptr) << why;
-  return *http2;
-}
-
-class ChannelLossesTest : public ::testing::Test {
- protected:
-  static constexpr std::size_t kExecutors = 5;
-
-  explicit ChannelLossesTest(std::size_t replay_bytes = 1 << 20, bool replays = true) {
-    log_.set_level(LogLevel::kOff);
-    health_.WatchPage(page_.get());
-    health_.OpenOnce([] { return cudaSuccess; });
-    slots_.Attach(page_.get());
-    ChannelOptions options;
-    options.batch = {std::size_t{64} << 10, 1000, std::chrono::hours(1)};
-    options.lease_idle = std::chrono::hours(1);
-    options.attach.session_id = 42;
-    options.replays = replays;
-    options.replay_bytes = replay_bytes;
-    channel_ = std::make_unique<CommandChannel>(
-        options, ChannelParts{Http2(), daemon_, health_, slots_, ring_, uploads_, log_, [] {},
-                              [this](std::uint64_t saved) { saved_ = saved; }});
-    for (std::size_t i = 0; i < kExecutors; ++i) {
-      executors_.push_back(std::make_unique<FakeExecutor>(
-          ::testing::TempDir() + "/replay-" + std::to_string(getpid()) + "-" + std::to_string(i) +
-              ".sock",
-          std::set<std::uint32_t>{kAttach, kDrain, kSync, kDownload, kCheckpoint}));
-      executors_.back()->set_answer(
-          [this, i](const ReceivedCommand& command) { return AnswerTo(command, i); });
-    }
-  }
-
-  // Downloads give the four bytes of `value_`.
-  wire::Reply AnswerTo(const ReceivedCommand& command, std::size_t executor) const {
-    wire::Reply reply;
-    if (command.call_id == kDownload) {
-      wire::MemcpyDtoH copy;
-      wire::Reader reader(command.fields);
-      reader(copy);
-      const std::uint32_t value = value_;
-      const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&value);
-      wire::MemcpyDtoHResult result;
-      result.data.assign(bytes, bytes + sizeof value);
-      if (copy.window_offset == wire::kReplyHash) {
-        const std::uint64_t hash = wire::ResultHash(result.data);
-        result.data.resize(sizeof hash);
-        std::memcpy(result.data.data(), &hash, sizeof hash);
-      }
-      wire::Writer{reply.result}(result);
-    }
-    if (command.call_id == kCheckpoint) {
-      wire::CheckpointReply saved;
-      for (const ReceivedCommand& earlier : executors_[executor]->commands())
-        saved.saved_command = std::max(saved.saved_command, earlier.number);
-      wire::Writer{reply.result}(saved);
-    }
-    return reply;
-  }
-
-  bool Grant(std::size_t executor, bool replays = false, std::uint64_t saved = 0) {
-    wire::LeaseGrant grant;
-    grant.lease_id = ++lease_;
-    grant.is_explicit = true;
-    grant.executor_socket = executors_[executor]->socket();
-    grant.executor_epoch = 1;
-    grant.replays = replays;
-    grant.saved_command = saved;
-    return channel_->OnGrant(grant);
-  }
-  // The executor of the present lease dies, and the daemon says so.
-  void Die(std::size_t executor) {
-    executors_[executor]->Die();
-    wire::LeaseLost lost{lease_, cudaErrorDevicesUnavailable, false, "the executor died"};
-    lost.replays = true;
-    channel_->OnLost(lost);
-  }
-  cudaError_t Launch() { return channel_->Enqueue({kLaunch, {}}); }
-  cudaError_t Synchronize() {
-    CallReply reply;
-    return channel_->Call({kSync, {}}, reply);
-  }
-  cudaError_t Download() {
-    CallReply reply;
-    const auto fields = wire::Encoded(wire::MemcpyDtoH{1, 0, 4, wire::kReplyInline});
-    return channel_->Call({kDownload, fields}, reply);
-  }
-  // Begins a call that the executor receives and does not answer.
-  std::future<cudaError_t> UnansweredCall(std::size_t executor) {
-    executors_[executor]->Await(kAttach);
-    executors_[executor]->Pause();
-    auto call = std::async(std::launch::async, [this] { return Synchronize(); });
-    executors_[executor]->Await(kSync);
-    return call;
-  }
-  template <typename Condition>
-  void Serve(const Condition& done) {
-    while (!done()) {
-      std::vector<CommandChannel::Watched> watched;
-      channel_->Watch(watched);
-      for (const auto& link : watched) channel_->OnReady(link.link, link.events);
-      channel_->OnTimers();
-    }
-  }
-  // Until the thread that waits has met the executor's end.
-  void AwaitSuspension() {
-    std::vector<CommandChannel::Watched> watched;
-    while (!channel_->Watch(watched).has_value()) std::this_thread::yield();
-  }
-  // The end of the executor's connection has been noticed.
-  void AwaitNoLink() {
-    std::vector<CommandChannel::Watched> watched;
-    do {
-      watched.clear();
-      channel_->Watch(watched);
-      std::this_thread::yield();
-    } while (!watched.empty());
-  }
-  // The commands with numbers that the executor has got, as "call:number".
-  std::vector<std::string> Numbered(std::size_t executor) const {
-    std::vector<std::string> found;
-    for (const ReceivedCommand& command : executors_[executor]->commands()) {
-      if (command.number != 0)
-        found.push_back(std::to_string(command.call_id) + ":" + std::to_string(command.number));
-    }
-    return found;
-  }
-  static std::string Of(std::uint32_t call, std::uint64_t number) {
-    return std::to_string(call) + ":" + std::to_string(number);
-  }
-  using Strings = std::vector<std::string>;
-
-  Log log_;
-  SessionHealth health_;
-  FakeDaemonPort daemon_;
-  std::unique_ptr<wire::CompletionPage> page_ = std::make_unique<wire::CompletionPage>();
-  CompletionSlots slots_;
-  PayloadRing ring_{slots_};
-  KeptUploads uploads_{slots_};
-  std::atomic<std::uint32_t> value_{5};
-  std::atomic<std::uint64_t> saved_{0};
-  std::uint64_t lease_ = 6;
-  std::vector<std::unique_ptr<FakeExecutor>> executors_;
-  std::unique_ptr<CommandChannel> channel_;
-};
+using ChannelLossesTest = ChannelThatLoses;
 
 TEST_F(ChannelLossesTest, ACallThatWaitsReturnsFromAnotherExecutor) {
   ASSERT_TRUE(Grant(0));
@@ -456,9 +286,9 @@ TEST_F(ChannelLossesTest, NoTorpordAtAllFailsCallsThatWait) {
   EXPECT_EQ(launch.get(), cudaErrorInsufficientDriver);
 }
 
-class FullRecord : public ChannelLossesTest {
+class FullRecord : public ChannelThatLoses {
  protected:
-  FullRecord() : ChannelLossesTest(4096) {}
+  FullRecord() : ChannelThatLoses(4096) {}
 };
 
 TEST_F(FullRecord, HasTheMemorySavedAndForgets) {
@@ -490,55 +320,9 @@ TEST_F(FullRecord, SavesWhenAsked) {
   EXPECT_FALSE(channel_->DefersFrees());
 }
 
-TEST_F(ChannelLossesTest, SavesForTheDaemonWhatCameBefore) {
-  ASSERT_TRUE(Grant(0));
-  ASSERT_EQ(Launch(), cudaSuccess);
-  channel_->OnSave({7});
-  channel_->OnSave({8});
-  ASSERT_EQ(Launch(), cudaSuccess);
-  Serve([this] { return daemon_.All<wire::SaveMemoryReply>().size() == 2; });
-  EXPECT_EQ(executors_[0]->Await(kCheckpoint, 2).size(), 5u)
-      << "the second came when the first checkpoint was on its way";
-  const auto replies = daemon_.All<wire::SaveMemoryReply>();
-  EXPECT_EQ(replies[0].save_id, 7u);
-  EXPECT_EQ(replies[0].outcome, wire::SaveMemoryReply::kSaved);
-  EXPECT_EQ(replies[1].save_id, 8u);
-  EXPECT_GE(saved_, 1u);
-}
-
-TEST_F(ChannelLossesTest, ASaveWithoutALeaseIsTheDaemons) {
-  channel_->OnSave({7});
-  ASSERT_EQ(daemon_.All<wire::SaveMemoryReply>().size(), 1u);
-  EXPECT_EQ(daemon_.All<wire::SaveMemoryReply>()[0].outcome, wire::SaveMemoryReply::kNoLease);
-}
-
-TEST_F(ChannelLossesTest, ASaveWhoseExecutorDiesIsAnsweredAfterTheLoss) {
-  ASSERT_TRUE(Grant(0));
-  executors_[0]->Await(kAttach);
-  executors_[0]->Pause();
-  channel_->OnSave({7});
-  executors_[0]->Await(kCheckpoint);
-  Die(0);
-  channel_->OnTimers();
-  ASSERT_EQ(daemon_.All<wire::SaveMemoryReply>().size(), 1u);
-  EXPECT_EQ(daemon_.All<wire::SaveMemoryReply>()[0].outcome, wire::SaveMemoryReply::kNoLease);
-}
-
-TEST_F(ChannelLossesTest, ASaveOfATorpordThatHasGoneIsForgotten) {
-  ASSERT_TRUE(Grant(0));
-  executors_[0]->Await(kAttach);
-  executors_[0]->Pause();
-  channel_->OnSave({7});
-  channel_->OnDaemonGone();
-  executors_[0]->Die();
-  channel_->OnResumed({});
-  channel_->OnTimers();
-  EXPECT_TRUE(daemon_.All<wire::SaveMemoryReply>().empty());
-}
-
-class NothingRecorded : public ChannelLossesTest {
+class NothingRecorded : public ChannelThatLoses {
  protected:
-  NothingRecorded() : ChannelLossesTest(0) {}
+  NothingRecorded() : ChannelThatLoses(0) {}
 };
 
 TEST_F(NothingRecorded, IsToldToTheDaemon) {
@@ -547,14 +331,6 @@ TEST_F(NothingRecorded, IsToldToTheDaemon) {
   Die(0);
   EXPECT_EQ(call.get(), cudaErrorDevicesUnavailable);
   EXPECT_THAT(daemon_.All<wire::ReplayFailed>().at(0).reason, HasSubstr("TORPOR_REPLAY_BYTES"));
-}
-
-TEST_F(NothingRecorded, IsSavedAllTheSame) {
-  ASSERT_TRUE(Grant(0));
-  ASSERT_EQ(Launch(), cudaSuccess);
-  channel_->OnSave({7});
-  Serve([this] { return !daemon_.All<wire::SaveMemoryReply>().empty(); });
-  EXPECT_EQ(daemon_.All<wire::SaveMemoryReply>()[0].outcome, wire::SaveMemoryReply::kSaved);
 }
 
 TEST_F(NothingRecorded, FailsWithTheNextTorpord) {
@@ -567,9 +343,9 @@ TEST_F(NothingRecorded, FailsWithTheNextTorpord) {
   EXPECT_EQ(health_.sticky(), cudaErrorDevicesUnavailable);
 }
 
-class NotReplayed : public ChannelLossesTest {
+class NotReplayed : public ChannelThatLoses {
  protected:
-  NotReplayed() : ChannelLossesTest(0, /*replays=*/false) {}
+  NotReplayed() : ChannelThatLoses(0, /*replays=*/false) {}
 };
 
 TEST_F(NotReplayed, LosesTheCallsOfTheLeaseAndGoesOn) {
