@@ -44,13 +44,52 @@ class SystemFile : public OpenFile {
   const std::string path_;
 };
 
+class SystemInputFile : public InputFile {
+ public:
+  SystemInputFile(UniqueFd file, std::string path)
+      : file_(std::move(file)), path_(std::move(path)) {}
+
+  absl::Status Read(std::uint64_t offset, std::span<std::uint8_t> into) const override {
+    while (!into.empty()) {
+      const ssize_t got = pread(file_.get(), into.data(), into.size(), static_cast<off_t>(offset));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return Failure("read", path_);
+      if (got == 0) return absl::UnavailableError(absl::StrCat(path_, " ends too early"));
+      into = into.subspan(static_cast<std::size_t>(got));
+      offset += static_cast<std::uint64_t>(got);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const UniqueFd file_;
+  const std::string path_;
+};
+
+// Opens past the page cache if asked to, and through the cache on file systems that know no other
+// way.
+UniqueFd OpenWith(Caching caching, const std::string& path, int flags, unsigned mode = 0) {
+  if (caching == Caching::kDirect) {
+    UniqueFd file(open(path.c_str(), flags | O_DIRECT | O_CLOEXEC, mode));
+    if (file || errno != EINVAL) return file;
+  }
+  return UniqueFd(open(path.c_str(), flags | O_CLOEXEC, mode));
+}
+
 class System : public Files {
  public:
-  absl::StatusOr<std::unique_ptr<OpenFile>> Create(const std::string& path,
-                                                   unsigned mode) override {
-    UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+  absl::StatusOr<std::unique_ptr<OpenFile>> Create(const std::string& path, unsigned mode,
+                                                   Caching caching) override {
+    UniqueFd file = OpenWith(caching, path, O_WRONLY | O_CREAT | O_TRUNC, mode);
     if (!file) return Failure("create", path);
     return std::make_unique<SystemFile>(std::move(file), path);
+  }
+  absl::StatusOr<std::unique_ptr<InputFile>> Open(const std::string& path,
+                                                  Caching caching) override {
+    UniqueFd file = OpenWith(caching, path, O_RDONLY);
+    if (!file && errno == ENOENT) return absl::NotFoundError(absl::StrCat("there is no ", path));
+    if (!file) return Failure("read", path);
+    return std::make_unique<SystemInputFile>(std::move(file), path);
   }
   absl::StatusOr<std::vector<std::uint8_t>> Read(const std::string& path) override {
     const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));

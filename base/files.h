@@ -24,15 +24,33 @@ class OpenFile {
   virtual absl::Status Sync() = 0;
 };
 
+// A file that is read in parts. Closed on destruction. Thread-safe.
+class InputFile {
+ public:
+  virtual ~InputFile() = default;
+
+  // Fills `into` with the bytes from `offset` on. Unavailable also if the file ends before.
+  virtual absl::Status Read(std::uint64_t offset, std::span<std::uint8_t> into) const = 0;
+};
+
+// kDirect: past the page cache, where the file system can. Offsets, sizes and addresses of memory
+// are then multiples of kDirectBytes.
+enum class Caching { kPageCache, kDirect };
+inline constexpr std::uint64_t kDirectBytes = 4096;
+
 // The operations by which state is kept in files: the system's, or a test's with faults. All block.
-// Errors are Unavailable but for Read's NotFound, and name the path and the reason. Thread-safe.
+// Errors are Unavailable but for Read's and Open's NotFound, and name the path and the reason.
+// Thread-safe.
 class Files {
  public:
   virtual ~Files() = default;
 
   // Creates an empty file, or empties the file of that name. `mode`: permissions.
-  virtual absl::StatusOr<std::unique_ptr<OpenFile>> Create(const std::string& path,
-                                                           unsigned mode) = 0;
+  virtual absl::StatusOr<std::unique_ptr<OpenFile>> Create(const std::string& path, unsigned mode,
+                                                           Caching caching) = 0;
+  // NotFound if there is no such file.
+  virtual absl::StatusOr<std::unique_ptr<InputFile>> Open(const std::string& path,
+                                                          Caching caching) = 0;
   // The whole contents. NotFound if there is no such file.
   virtual absl::StatusOr<std::vector<std::uint8_t>> Read(const std::string& path) = 0;
   // Replaces `to`, in the same folder. Survives the machine's death after SyncFolder.

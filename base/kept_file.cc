@@ -14,7 +14,7 @@ absl::StatusOr<KeptFile> KeptFile::Write(Files& files, const std::string& path,
                                          const Options& options) {
   KeptFile kept(files, path, path + options.suffix);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<OpenFile> file,
-                          files.Create(kept.temporary_, options.mode));
+                          files.Create(kept.temporary_, options.mode, Caching::kPageCache));
   TORPOR_RETURN_IF_ERROR(file->Write(0, bytes));
   // Before the name: else the new name may survive without the contents.
   TORPOR_RETURN_IF_ERROR(file->Sync());

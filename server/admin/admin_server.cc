@@ -54,6 +54,21 @@ void Fill(const NodeSnapshot& node, const GpuSnapshot& gpu, v1::GpuMemory& statu
   }
 }
 
+void Fill(const SpillSnapshot::Moves& moves, v1::SpillMoves& status) {
+  status.set_images(moves.images);
+  status.set_bytes(moves.bytes);
+  status.set_seconds(ToSeconds(moves.duration));
+  status.set_failures(moves.failures);
+}
+
+void Fill(const SpillSnapshot& spills, v1::SpillStatus& status) {
+  status.set_limit_bytes(spills.limit);
+  status.set_bytes(spills.bytes);
+  status.set_images(spills.images);
+  Fill(spills.out, *status.mutable_out());
+  Fill(spills.back, *status.mutable_back());
+}
+
 void Fill(const ObjectiveSnapshot& objective, v1::FunctionStatus& status) {
   status.set_deadline_ms(ToMilliseconds(objective.deadline));
   status.set_percentile(objective.percentile);
@@ -227,6 +242,7 @@ class AdminService final : public v1::Admin::Service {
     status->set_host_memory_bytes(node.host_memory.budget);
     status->set_host_memory_used_bytes(node.host_memory.used);
     status->set_host_memory_refusals(node.host_memory.refusals);
+    Fill(node.spills, *status->mutable_spills());
     return grpc::Status::OK;
   }
 

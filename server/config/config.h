@@ -185,6 +185,8 @@ struct Config {
   std::string emulator_topology;  // path of the emulated node's YAML; empty: none
   std::vector<int> gpus;          // indices to serve; empty: all
   SizeOrShare host_memory{.percent = 80};  // that sessions may take; a share: of what may be had
+  Bytes spill_limit = 0;                   // of images on the disk; 0: none leaves host memory
+  std::string spill_dir;                   // default <state_dir>/spilled
   DeviceSettings device;
   AddressConfig addresses;
   SessionConfig session;

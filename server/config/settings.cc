@@ -98,6 +98,11 @@ Settings<Config> MakeNodeSettings() {
       MakeSetting("host_memory", SizeOrShareKind{.min = kMiB}, &Target::host_memory,
                   "Host memory for functions' GPU and pinned memory; a share is of the cgroup's "
                   "limit or the machine's memory"),
+      MakeSetting("spill_limit", SizeKind{}, &Target::spill_limit,
+                  "Disk space for GPU memory of functions that are not in use, when host_memory is "
+                  "full; 0: none"),
+      MakeSetting("spill_dir", PathKind{{"DIR"}}, &Target::spill_dir,
+                  "Folder of such memory; empty: spilled in state_dir"),
   };
   AddSettingsOf(table, &Target::device, DeviceSettingTable());
   AddSettingsOf(table, &Target::addresses, AddressSettings());

@@ -79,13 +79,17 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
                  requests_.FailQueued(function, why);
                }),
       placements_(tables_.instances, feed_.scheduler(), loop),
-      images_(tables_, feed_.scheduler(), feed_, telemetry, loop, [this] { admin_.Check(); }),
-      segments_(SegmentOptionsOf(options)),
-      memory_(tables_, images_, feed_, loop, config_.device.chunk_bytes, segments_,
+      host_(
+          tables_, feed_.scheduler(), feed_, loop, SegmentOptionsOf(options),
+          {.folder = options.spill_folder, .limit = config_.spill_limit},
+          [this](const SessionPtr& session, const std::string& why) { LoseMemory(session, why); }),
+      images_(tables_, feed_.scheduler(), feed_, host_.room, telemetry, loop,
+              [this] { admin_.Check(); }),
+      memory_(tables_, images_, feed_, loop, config_.device.chunk_bytes, host_.segments, host_.room,
               [this](const SessionPtr& session, const StepQueue::Finish& finish) {
                 closing_.Finish(session, finish);
               }),
-      storage_(config_.session.window_bytes, segments_, repository, loop),
+      storage_(config_.session.window_bytes, host_.segments, host_.spills, repository, loop),
       implicit_(tables_.sessions, feed_),
       leases_(tables_.instances, tables_.sessions, tables_.executors, health_, images_.swaps,
               implicit_, feed_, telemetry, loop,
@@ -128,7 +132,13 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
       snapshots_(tables_.executors, tables_.instances, tables_.sessions, leases_, requests_,
                  images_.shards, feed_.scheduler(), repository, loop) {
   feed_.SetHandlers(
-      {.before = [this](const scheduler::Event& event) { placements_.Before(event); },
+      {.before =
+           [this](const scheduler::Event& event) {
+             placements_.Before(event);
+             if (const auto* const arrived = std::get_if<scheduler::RequestArrived>(&event)) {
+               if (arrived->instance) host_.room.OnWanted(arrived->instance);
+             }
+           },
        .decided = [this](const scheduler::Actions& decided) { placements_.After(decided); },
        .apply =
            [this](const scheduler::Action& action) {
@@ -138,6 +148,7 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
            [this] {
              admin_.Check();
              functions_.AdvanceSoon();
+             host_.room.Advance();
            }});
   functions_.Apply(options.config, options.tokens);
 }
@@ -203,8 +214,13 @@ void Controller::Apply(const scheduler::WakeUp& action) {
 // --- Messages of sessions ------------------------------------------------------------------------
 
 void Controller::RestoreSessions() {
+  if (session_log_) restoring_.Restore(*session_log_, *session_keeper_);
+  std::set<SessionId> spilled;
+  for (const auto& [id, session] : tables_.sessions.all()) {
+    if (session->memory.spill.is_on_disk()) spilled.insert(id);
+  }
+  host_.spills.RemoveUnknown(spilled);
   if (!session_log_) return;
-  restoring_.Restore(*session_log_, *session_keeper_);
   resuming_.BeginPatience(config_.session.resume_patience);
 }
 
@@ -261,7 +277,9 @@ void Controller::Handle(const SessionPtr& session, const wire::LeaseReturned& re
   leases_.Return(session, returned);
 }
 void Controller::Handle(const SessionPtr& session, const wire::ReplayFailed& failed) {
-  const std::string why = "what it did on a GPU that died cannot be replayed: " + failed.reason;
+  LoseMemory(session, "what it did on a GPU that died cannot be replayed: " + failed.reason);
+}
+void Controller::LoseMemory(const SessionPtr& session, const std::string& why) {
   requests_.OnSessionLost(session->instance, why);
   leases_.OnReplayFailed(session, why);
 }
@@ -356,6 +374,7 @@ void Controller::Watch() {
   loop_.RunAt(now + kWatchPeriod, [this, now] {
     AccountHostMemory(loop_.Now() - now);
     memory_.freed.GiveBack();
+    host_.room.KeepFree();
     broken_.Check();
     Watch();
   });
@@ -405,11 +424,12 @@ NodeSnapshot Controller::Snapshot() const {
   node.policy = config_.scheduling.policy;
   node.addresses = {.mode = std::string(WordOf(config_.device.address_mode)),
                     .fallback = config_.addresses.fallback,
-                    .base = segments_.addresses().device_base,
-                    .bytes = segments_.addresses().device_bytes,
-                    .free_bytes = segments_.free_device_bytes()};
-  const HostBudget::Use& host = segments_.host_memory();
+                    .base = host_.segments.addresses().device_base,
+                    .bytes = host_.segments.addresses().device_bytes,
+                    .free_bytes = host_.segments.free_device_bytes()};
+  const HostBudget::Use& host = host_.segments.host_memory();
   node.host_memory = {.budget = host.budget, .used = host.used, .refusals = host.refusals};
+  node.spills = host_.spills.figures();
   return node;
 }
 

@@ -45,6 +45,7 @@ class Controller {
     std::string descriptor_socket;
     SchedulerFeed::Record record;                      // may be null
     Bytes host_budget = HostBudget::kUnlimited;        // for sessions' memory in the host
+    std::string spill_folder;                          // of images that leave host memory
     Duration hello_timeout{std::chrono::seconds(30)};  // a session waits for the first executor
     // Keep sessions for the next torpord. Both null: sessions end with this torpord.
     SessionLog* session_log = nullptr;
@@ -139,6 +140,8 @@ class Controller {
   void Handle(const SessionPtr& session, const wire::SaveMemoryReply& reply);
 
   void LoseExecutor(GpuIndex gpu, const std::string& why);
+  // The session's memory can be had no more.
+  void LoseMemory(const SessionPtr& session, const std::string& why);
   void BeginWatching();
   // Runs once a second: kills executors that hang, accounts for host memory, gives freed pages
   // back.
@@ -156,8 +159,8 @@ class Controller {
   InstanceHealth health_;
   FunctionStrikes strikes_;
   PlacementLog placements_;
+  HostServices host_;
   ImageServices images_;
-  SessionSegments segments_;
   MemoryServices memory_;
   SessionStorage storage_;
   ImplicitRequests implicit_;

@@ -4,8 +4,10 @@
 #include "server/controller/images/image_swaps.h"
 #include "server/controller/images/peer_access.h"
 #include "server/controller/images/shard_swaps.h"
+#include "server/controller/images/spill_store.h"
 #include "server/controller/memory/device_allocations.h"
 #include "server/controller/memory/host_allocations.h"
+#include "server/controller/memory/host_room.h"
 #include "server/controller/memory/memory_limits.h"
 #include "server/controller/memory/session_segments.h"
 #include "server/controller/memory/shared_allocations.h"
@@ -26,11 +28,25 @@ struct NodeTables {
   SessionTable sessions;
 };
 
+struct HostServices {
+  HostServices(NodeTables& tables, const scheduler::Scheduler& scheduler, EventSink& events,
+               TaskLoop& loop, const SessionSegments::Options& options,
+               const SpillStore::Options& disk, HostRoom::OnLost on_lost)
+      : segments(options),
+        spills(disk, tables.executors, loop),
+        room(spills, segments, tables.instances, tables.sessions, scheduler, events, loop,
+             std::move(on_lost)) {}
+
+  SessionSegments segments;
+  SpillStore spills;
+  HostRoom room;
+};
+
 struct ImageServices {
   ImageServices(NodeTables& tables, const scheduler::Scheduler& scheduler, EventSink& events,
-                Telemetry& telemetry, TaskLoop& loop, TaskLoop::Task arrived)
+                HostRoom& room, Telemetry& telemetry, TaskLoop& loop, TaskLoop::Task arrived)
       : peers(tables.executors, tables.sessions),
-        swaps(tables.executors, tables.instances, tables.sessions, peers, telemetry, loop,
+        swaps(tables.executors, tables.instances, tables.sessions, peers, room, telemetry, loop,
               std::move(arrived)),
         moves(tables.executors, swaps),
         shards(tables.instances, tables.sessions, swaps, moves, scheduler, events, telemetry) {}
@@ -43,13 +59,13 @@ struct ImageServices {
 
 struct MemoryServices {
   MemoryServices(NodeTables& tables, ImageServices& images, EventSink& events, TaskLoop& loop,
-                 Bytes chunk_bytes, SessionSegments& segments,
+                 Bytes chunk_bytes, SessionSegments& segments, HostRoom& room,
                  SharedAllocations::FinishClosing finish_closing)
       : limits(tables.sessions, tables.executors, chunk_bytes),
         freed(tables.sessions, tables.executors, loop),
         device(tables.instances, tables.sessions, tables.executors, images.peers, limits, segments,
-               freed, events, loop),
-        host(tables.executors, segments, loop),
+               room, freed, events, loop),
+        host(tables.executors, segments, room, loop),
         shared(tables.instances, tables.sessions, images.swaps, images.peers, device,
                std::move(finish_closing)) {}
 

@@ -55,8 +55,9 @@ absl::Status SessionStorage::Restore(ClientSession& session, const LoggedSession
   if (logged.opened.window_bytes != window_bytes_) {
     return absl::FailedPreconditionError("window_bytes is another than it was");
   }
-  TORPOR_RETURN_IF_ERROR(segments_.Restore(session, logged));
   SessionAllocations& memory = session.memory;
+  if (logged.spilled) memory.spill = {ImageSpill::State::kOnDisk, false, *logged.spilled};
+  TORPOR_RETURN_IF_ERROR(segments_.Restore(session, logged));
   memory.key = logged.opened.key;
   memory.peer_key = NewSessionKey();
   absl::Status status = DiscardFree(*files, wire::SharedMemory::kImage, logged.device);
@@ -65,6 +66,7 @@ absl::Status SessionStorage::Restore(ClientSession& session, const LoggedSession
     segments_.Release(session);
     return status;
   }
+  if (logged.spilled) spills_.Adopt(session);
   memory.files = std::move(files);
   repository_.Adopt(session.id, memory.key, memory.files);
   return absl::OkStatus();
@@ -72,6 +74,7 @@ absl::Status SessionStorage::Restore(ClientSession& session, const LoggedSession
 
 void SessionStorage::Remove(ClientSession& session) {
   repository_.Remove(session.id);
+  spills_.Remove(session);
   segments_.Release(session);
   // Freeing the memory, with the last reference, can take as long as a swap.
   auto files = std::make_shared<std::shared_ptr<SessionFiles>>(std::move(session.memory.files));

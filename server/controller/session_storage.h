@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "base/units.h"
+#include "server/controller/images/spill_store.h"
 #include "server/controller/memory/session_segments.h"
 #include "server/controller/model/client_session.h"
 #include "server/controller/model/task_loop.h"
@@ -16,9 +17,13 @@ namespace torpor::server {
 class SessionStorage {
  public:
   // The references must outlive the object.
-  SessionStorage(Bytes window_bytes, SessionSegments& segments, Repository& repository,
-                 TaskLoop& loop)
-      : window_bytes_(window_bytes), segments_(segments), repository_(repository), loop_(loop) {}
+  SessionStorage(Bytes window_bytes, SessionSegments& segments, SpillStore& spills,
+                 Repository& repository, TaskLoop& loop)
+      : window_bytes_(window_bytes),
+        segments_(segments),
+        spills_(spills),
+        repository_(repository),
+        loop_(loop) {}
 
   // `memory_limit`: bytes of device memory that the client may allocate. ResourceExhausted if no
   // addresses are left.
@@ -37,6 +42,7 @@ class SessionStorage {
  private:
   const Bytes window_bytes_;
   SessionSegments& segments_;
+  SpillStore& spills_;
   Repository& repository_;
   TaskLoop& loop_;
 };

@@ -13,6 +13,7 @@ struct Metrics::Series {
   explicit Series(const Config& config)
       : node(registry),
         swaps(registry),
+        spills(registry),
         gpus(registry),
         functions(registry),
         instances(registry),
@@ -30,6 +31,7 @@ struct Metrics::Series {
   prometheus::Registry registry;
   NodeSeries node;
   SwapSeries swaps;
+  SpillSeries spills;
   GpuSeries gpus;
   FunctionSeries functions;
   InstanceSeries instances;
@@ -72,6 +74,7 @@ void Metrics::SetFunctions(const std::map<std::string, FunctionConfig>& function
 std::string Metrics::Render(const NodeSnapshot& node) {
   MutexLock lock(&series_->render_mutex);
   series_->node.Render(node);
+  series_->spills.Render(node.spills);
   for (const GpuSnapshot& gpu : node.gpus) series_->gpus.Render(gpu);
   for (const FunctionSnapshot& function : node.functions) {
     series_->functions.Render(function, node.gpus);

@@ -113,6 +113,36 @@ void NodeSeries::Render(const NodeSnapshot& node) {
   if (node.alpha) alpha_.Add({}).Set(*node.alpha);
 }
 
+SpillSeries::SpillSeries(Registry& registry)
+    : limit_bytes_(AddGauge(registry, "torpor_spill_limit_bytes",
+                            "Disk space for images that leave host memory: spill_limit.")
+                       .Add({})),
+      bytes_(AddGauge(registry, "torpor_spilled_bytes", "Of it, what images take.").Add({})),
+      images_(AddGauge(registry, "torpor_spilled_images", "Images on the disk.").Add({})),
+      moves_(AddCounter(registry, "torpor_spills_total",
+                        "Images moved to the disk (out) and to host memory (back).")),
+      moved_bytes_(AddCounter(registry, "torpor_spill_bytes_total", "Bytes of these moves.")),
+      seconds_(AddCounter(registry, "torpor_spill_seconds_total", "Time of these moves.")),
+      failures_(AddCounter(registry, "torpor_spill_failures_total",
+                           "Moves that the disk failed: out, the image stays in host memory; "
+                           "back, it is lost.")) {}
+
+void SpillSeries::Render(const SpillSnapshot& spills) {
+  limit_bytes_.Set(static_cast<double>(spills.limit));
+  bytes_.Set(static_cast<double>(spills.bytes));
+  images_.Set(static_cast<double>(spills.images));
+  Render("out", spills.out);
+  Render("back", spills.back);
+}
+
+void SpillSeries::Render(const char* direction, const SpillSnapshot::Moves& moves) {
+  const Labels labels = {{"direction", direction}};
+  RaiseTo(moves_.Add(labels), static_cast<double>(moves.images));
+  RaiseTo(moved_bytes_.Add(labels), static_cast<double>(moves.bytes));
+  RaiseTo(seconds_.Add(labels), ToSeconds(moves.duration));
+  RaiseTo(failures_.Add(labels), static_cast<double>(moves.failures));
+}
+
 SwapSeries::SwapSeries(Registry& registry) {
   static_assert(kPathCount == kPaths.size() && kOriginCount == kOrigins.size());
   auto& bytes =

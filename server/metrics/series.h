@@ -76,6 +76,26 @@ class SwapSeries {
   std::array<std::array<Link, kPathCount>, 2> links_;  // in, out; by path
 };
 
+// Images on the disk, and their ways there and back.
+class SpillSeries {
+ public:
+  explicit SpillSeries(prometheus::Registry& registry);
+
+  void Render(const SpillSnapshot& spills);
+
+ private:
+  void Render(const char* direction, const SpillSnapshot::Moves& moves);
+
+  prometheus::Gauge& limit_bytes_;
+  prometheus::Gauge& bytes_;
+  prometheus::Gauge& images_;
+  // By direction.
+  prometheus::Family<prometheus::Counter>& moves_;
+  prometheus::Family<prometheus::Counter>& moved_bytes_;
+  prometheus::Family<prometheus::Counter>& seconds_;
+  prometheus::Family<prometheus::Counter>& failures_;
+};
+
 // Gauges of each GPU. Labels are those of NVIDIA's DCGM exporter, so that the two join.
 class GpuSeries {
  public:

@@ -105,6 +105,10 @@ Bytes HostBudgetOf(const SizeOrShare& setting) {
   return setting.Of(available.value_or(0));
 }
 
+std::string SpillFolderOf(const Config& config) {
+  return config.spill_dir.empty() ? config.state_dir + "/spilled" : config.spill_dir;
+}
+
 absl::Status CreateFolder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
@@ -211,6 +215,8 @@ class LiveNode final : public Node,
     };
     TORPOR_RETURN_IF_ERROR(CreateFolder(config_.state_dir + "/modules"));
     TORPOR_RETURN_IF_ERROR(CreateFolder(config_.state_dir + "/links"));
+    options.spill_folder = SpillFolderOf(config_);
+    if (config_.spill_limit > 0) TORPOR_RETURN_IF_ERROR(CreateFolder(options.spill_folder));
     if (!config_.scheduling.event_log.empty()) {
       TORPOR_ASSIGN_OR_RETURN(event_log_, EventLogWriter::Create(config_.scheduling.event_log,
                                                                  config_.scheduling.event_log_bytes,

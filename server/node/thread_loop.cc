@@ -11,23 +11,27 @@ constexpr std::size_t kMaxQueued = 1 << 16;
 
 }  // namespace
 
-ThreadLoop::ThreadLoop()
-    : tasks_(kMaxQueued),
-      background_(kMaxQueued),
-      loop_thread_([this] { Run(); }),
-      background_thread_([this] {
-        NameThread("background");
-        while (std::optional<std::pair<Task, Task>> job = background_.Receive()) {
+ThreadLoop::Worker::Worker(const char* name, ThreadLoop& loop)
+    : jobs_(kMaxQueued), thread_([this, name, &loop] {
+        NameThread(name);
+        while (std::optional<std::pair<Task, Task>> job = jobs_.Receive()) {
           job->first();
-          Post(std::move(job->second));
+          loop.Post(std::move(job->second));
         }
       }) {}
+
+void ThreadLoop::Worker::Stop() {
+  jobs_.Close();
+  if (thread_.joinable()) thread_.join();
+}
+
+ThreadLoop::ThreadLoop() : tasks_(kMaxQueued), loop_thread_([this] { Run(); }) {}
 
 ThreadLoop::~ThreadLoop() { Stop(); }
 
 void ThreadLoop::Stop() {
-  background_.Close();
-  if (background_thread_.joinable()) background_thread_.join();
+  background_.Stop();
+  disk_.Stop();
   tasks_.Close();
   if (loop_thread_.joinable()) loop_thread_.join();
 }
@@ -45,8 +49,10 @@ void ThreadLoop::RunAt(TimePoint when, Task task) {
 }
 
 void ThreadLoop::InBackground(Task work, Task then) {
-  background_.Send({std::move(work), std::move(then)});
+  background_.Send(std::move(work), std::move(then));
 }
+
+void ThreadLoop::OnDisk(Task work, Task then) { disk_.Send(std::move(work), std::move(then)); }
 
 void ThreadLoop::Run() {
   NameThread("controller");

@@ -22,6 +22,7 @@ class ThreadLoop final : public TaskLoop {
   void Post(Task task) override;
   void RunAt(TimePoint when, Task task) override;
   void InBackground(Task work, Task then) override;
+  void OnDisk(Task work, Task then) override;
 
   // Runs queued tasks first, but no timers. Not on the loop's thread. Idempotent.
   void Stop();
@@ -29,18 +30,31 @@ class ThreadLoop final : public TaskLoop {
   bool IsLoopThread() const { return std::this_thread::get_id() == loop_thread_.get_id(); }
 
  private:
+  // Runs jobs in their order on a thread of its own, and posts what follows.
+  class Worker {
+   public:
+    Worker(const char* name, ThreadLoop& loop);
+    void Send(Task work, Task then) { jobs_.Send({std::move(work), std::move(then)}); }
+    // Finishes all jobs.
+    void Stop();
+
+   private:
+    Mailbox<std::pair<Task, Task>> jobs_;
+    std::thread thread_;
+  };
+
   void Run();
   void RunOwnTasks();
   void RunDueTimers();
 
   SteadyClock clock_;
   Mailbox<Task> tasks_;
-  Mailbox<std::pair<Task, Task>> background_;
   std::deque<Task> own_tasks_;  // posted by the loop itself
   std::map<std::pair<TimePoint, std::uint64_t>, Task> timers_;
   std::uint64_t next_timer_ = 0;
   std::thread loop_thread_;
-  std::thread background_thread_;
+  Worker background_{"background", *this};
+  Worker disk_{"disk", *this};
 };
 
 }  // namespace torpor::server

@@ -14,6 +14,8 @@ void AppendMemory(std::uint64_t session, MemoryKind kind, const LoggedMemory& me
   }
 }
 
+constexpr std::size_t kFieldsOfPiece = 3;  // in ImageSpilled
+
 // No piece has the offset: the freed one's went with its record.
 constexpr Bytes kNowhere = ~Bytes{0};
 
@@ -24,6 +26,15 @@ SegmentsHeld SegmentsHeld::Of(std::uint64_t session, MemoryKind kind,
   SegmentsHeld record{session, kind, {}};
   for (const memory::Block& block : segments) {
     record.extents.insert(record.extents.end(), {block.offset, block.bytes});
+  }
+  return record;
+}
+
+ImageSpilled ImageSpilled::Of(std::uint64_t session, const std::vector<SpilledPiece>& pieces) {
+  ImageSpilled record{session, {}};
+  record.pieces.reserve(kFieldsOfPiece * pieces.size());
+  for (const SpilledPiece& piece : pieces) {
+    record.pieces.insert(record.pieces.end(), {piece.offset, piece.bytes, piece.hash});
   }
   return record;
 }
@@ -98,6 +109,23 @@ void LoggedSessions::Take(const ClientAway& record) {
   }
 }
 
+void LoggedSessions::Take(const ImageSpilled& record) {
+  LoggedSession* const session = Mutable(record.session);
+  if (!session || record.pieces.size() % kFieldsOfPiece != 0) return;
+  SpilledImage& image = session->spilled.emplace();
+  for (std::size_t i = 0; i < record.pieces.size(); i += kFieldsOfPiece) {
+    const SpilledPiece piece = {record.pieces[i], record.pieces[i + 1], record.pieces[i + 2]};
+    if (piece.bytes > kSpillPieceBytes || piece.offset + piece.bytes < piece.offset) {
+      return session->spilled.reset();
+    }
+    image.pieces.push_back(piece);
+  }
+}
+
+void LoggedSessions::Take(const ImageBack& record) {
+  if (LoggedSession* const session = Mutable(record.session)) session->spilled.reset();
+}
+
 std::vector<SessionRecord> LoggedSessions::Records() const {
   std::vector<SessionRecord> records = {begun_};
   for (const ExecutorRan& executor : executors_) records.emplace_back(executor);
@@ -115,6 +143,7 @@ std::vector<SessionRecord> LoggedSessions::Records() const {
     if (session.client_away_since != 0) {
       records.emplace_back(ClientAway{id.value, session.client_away_since});
     }
+    if (session.spilled) records.emplace_back(ImageSpilled::Of(id.value, session.spilled->pieces));
   }
   return records;
 }

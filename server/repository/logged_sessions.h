@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -11,13 +12,14 @@
 #include "memory/free_blocks.h"
 #include "server/repository/repository.h"
 #include "server/repository/session_files.h"
+#include "server/repository/spilled_image.h"
 
 // What the next torpord must know of this one's sessions: records of what has happened, and the
 // state that they add up to. Plain records.
 namespace torpor::server {
 
-// Sessions of another version are lost with their torpord.
-inline constexpr std::uint64_t kSessionLogVersion = 1;
+// Sessions of a later version are lost with their torpord.
+inline constexpr std::uint64_t kSessionLogVersion = 2;  // 1: without images on the disk
 
 // Which of a session's memories a record is about.
 enum class MemoryKind : std::uint32_t { kDevice, kHost };
@@ -162,9 +164,33 @@ struct ClientAway {
   }
 };
 
+// The image is in its spill file, and may have left host memory.
+struct ImageSpilled {
+  std::uint64_t session = 0;
+  std::vector<std::uint64_t> pieces{};  // offset, bytes and hash of each SpilledPiece
+
+  static ImageSpilled Of(std::uint64_t session, const std::vector<SpilledPiece>& pieces);
+
+  template <typename V>
+  void Visit(V& v) {
+    v(session), v(pieces);
+  }
+};
+
+// The image is in host memory again, whole.
+struct ImageBack {
+  std::uint64_t session = 0;
+
+  template <typename V>
+  void Visit(V& v) {
+    v(session);
+  }
+};
+
 // Append only: the index is the type in the file.
-using SessionRecord = std::variant<LogBegun, ExecutorRan, SessionOpened, SegmentsHeld, Allocated,
-                                   Freed, WorkUnsaved, EndsWithTorpord, SessionClosed, ClientAway>;
+using SessionRecord =
+    std::variant<LogBegun, ExecutorRan, SessionOpened, SegmentsHeld, Allocated, Freed, WorkUnsaved,
+                 EndsWithTorpord, SessionClosed, ClientAway, ImageSpilled, ImageBack>;
 
 // --- State --------------------------------------------------------------------------------------
 
@@ -191,6 +217,7 @@ struct LoggedSession {
   bool is_unsaved = false;
   std::string why_not;                 // it lives no longer than its torpord; empty: it may
   std::int64_t client_away_since = 0;  // as in ClientAway
+  std::optional<SpilledImage> spilled;
 
   LoggedMemory& MemoryOf(MemoryKind kind) { return kind == MemoryKind::kDevice ? device : host; }
 };
@@ -224,6 +251,8 @@ class LoggedSessions {
   void Take(const EndsWithTorpord& record);
   void Take(const SessionClosed& record);
   void Take(const ClientAway& record);
+  void Take(const ImageSpilled& record);
+  void Take(const ImageBack& record);
   LoggedSession* Mutable(std::uint64_t session);
 
   LogBegun begun_;

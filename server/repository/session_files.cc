@@ -192,17 +192,69 @@ absl::Status SessionFiles::NoteZeros(wire::SharedMemory what, Bytes offset, Byte
   return status;
 }
 
-absl::Status SessionFiles::Discard(wire::SharedMemory what, Bytes offset, Bytes bytes) {
-  TORPOR_RETURN_IF_ERROR(NoteZeros(what, offset, bytes));
+absl::Status SessionFiles::PunchHole(wire::SharedMemory what, Bytes offset, Bytes bytes) const {
   const int result = fallocate(descriptor(what), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                static_cast<off_t>(offset), static_cast<off_t>(bytes));
   if (result == 0) return absl::OkStatus();
   return absl::ErrnoToStatus(errno, absl::StrCat("cannot discard ", bytes, " bytes at ", offset));
 }
 
+absl::Status SessionFiles::Discard(wire::SharedMemory what, Bytes offset, Bytes bytes) {
+  TORPOR_RETURN_IF_ERROR(NoteZeros(what, offset, bytes));
+  return PunchHole(what, offset, bytes);
+}
+
 absl::Status SessionFiles::Clear(wire::SharedMemory what, Bytes offset, Bytes bytes) {
   TORPOR_RETURN_IF_ERROR(NoteZeros(what, offset, bytes));
   return WriteZeros(descriptor(what), offset, bytes);
+}
+
+absl::StatusOr<memory::ExtentSet> SessionFiles::WrittenExtents(wire::SharedMemory what) const {
+  memory::ExtentSet written;
+  off_t end = 0;
+  while (true) {
+    const off_t begin = lseek(descriptor(what), end, SEEK_DATA);
+    if (begin < 0 && errno == ENXIO) return written;  // no more data
+    if (begin >= 0) end = lseek(descriptor(what), begin, SEEK_HOLE);
+    if (begin < 0 || end < 0) return absl::ErrnoToStatus(errno, "cannot find a file's pages");
+    written.Add({static_cast<Bytes>(begin), static_cast<Bytes>(end)});
+  }
+}
+
+absl::Status SessionFiles::Read(wire::SharedMemory what, Bytes offset,
+                                std::span<std::uint8_t> into) const {
+  while (!into.empty()) {
+    const ssize_t got =
+        pread(descriptor(what), into.data(), into.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
+      return absl::ErrnoToStatus(
+          errno, absl::StrCat("cannot read ", into.size(), " bytes of ", NameOf(what)));
+    }
+    into = into.subspan(static_cast<std::size_t>(got));
+    offset += static_cast<Bytes>(got);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SessionFiles::Write(wire::SharedMemory what, Bytes offset,
+                                 std::span<const std::uint8_t> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t written =
+        pwrite(descriptor(what), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      return absl::ErrnoToStatus(
+          errno, absl::StrCat("cannot write ", bytes.size(), " bytes of ", NameOf(what)));
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    offset += static_cast<Bytes>(written);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SessionFiles::GiveBackPages(wire::SharedMemory what) const {
+  return PunchHole(what, 0, size(what));
 }
 
 Bytes SessionFiles::resident_bytes(wire::SharedMemory what) const {

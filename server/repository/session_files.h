@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
 #include "memory/checkpoint.h"
+#include "memory/extent_set.h"
 #include "proto/wire/descriptor_socket.h"
 
 namespace torpor::server {
@@ -61,6 +63,16 @@ class SessionFiles {
   // pinned. Treats image blocks as Discard does.
   absl::Status Clear(wire::SharedMemory what, Bytes offset, Bytes bytes);
 
+  // Returns the extents of the file that have pages: all others read as zero.
+  absl::StatusOr<memory::ExtentSet> WrittenExtents(wire::SharedMemory what) const;
+  // Read and write bytes of the file, whoever has the file mapped. Say in an error what failed.
+  absl::Status Read(wire::SharedMemory what, Bytes offset, std::span<std::uint8_t> into) const;
+  absl::Status Write(wire::SharedMemory what, Bytes offset,
+                     std::span<const std::uint8_t> bytes) const;
+  // Gives all pages of the file back to the system. Keeps the states of blocks, which tell of the
+  // bytes that were there. Takes about 0.1 s per gigabyte in use.
+  absl::Status GiveBackPages(wire::SharedMemory what) const;
+
   // As of which command the image is.
   memory::Checkpoint checkpoint() const { return memory::Checkpoint(*checkpoint_); }
 
@@ -76,6 +88,7 @@ class SessionFiles {
   };
 
   static absl::StatusOr<File> CreateFile(const char* name, Bytes bytes);
+  absl::Status PunchHole(wire::SharedMemory what, Bytes offset, Bytes bytes) const;
   // Bytes of the file, of sessions with these sizes.
   static Bytes SizeOf(wire::SharedMemory what, const Sizes& sizes);
   absl::Status MapCheckpoint(const Sizes& sizes);

@@ -48,7 +48,7 @@ LoggedSessions ReadSessionLog(std::span<const std::uint8_t> bytes) {
     SessionRecord decoded;
     if (record.empty() || !wire::DecodeMessage(record, decoded)) return state;
     const auto* const begun = std::get_if<LogBegun>(&decoded);
-    const bool is_ours = begun && begun->version == kSessionLogVersion;
+    const bool is_ours = begun && begun->version >= 1 && begun->version <= kSessionLogVersion;
     if (std::exchange(is_first, false) && !is_ours) return state;
     state.Apply(decoded);
     bytes = bytes.subspan(kPrefixBytes + record.size());
@@ -89,7 +89,8 @@ absl::Status SessionLog::Write(std::span<const std::uint8_t> bytes) {
 
 absl::Status SessionLog::Compact() {
   const std::string new_path = path_ + ".new";
-  TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<OpenFile> file, files_.Create(new_path, 0600));
+  TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<OpenFile> file,
+                          files_.Create(new_path, 0600, Caching::kPageCache));
   std::vector<std::uint8_t> bytes;
   for (const SessionRecord& record : state_.Records()) {
     const std::vector<std::uint8_t> entry = LogEntryOf(record);
@@ -108,7 +109,7 @@ void SessionLog::GiveUp(const absl::Status& why) {
   file_.reset();
   const absl::Status removed = files_.Remove(path_);
   // An empty file says as much as none.
-  if (removed.ok() || files_.Create(path_, 0600).ok()) return;
+  if (removed.ok() || files_.Create(path_, 0600, Caching::kPageCache).ok()) return;
   spdlog::error("{}; remove it before torpord starts again: it tells of sessions as they were",
                 std::string(removed.message()));
 }

@@ -108,6 +108,27 @@ class SimulatedDisk::Handle : public OpenFile {
   const std::string path_;
 };
 
+class SimulatedDisk::Reader : public InputFile {
+ public:
+  Reader(SimulatedDisk& disk, std::shared_ptr<const Inode> inode, std::string path)
+      : disk_(disk), inode_(std::move(inode)), path_(std::move(path)) {}
+
+  absl::Status Read(std::uint64_t offset, std::span<std::uint8_t> into) const override {
+    TORPOR_RETURN_IF_ERROR(disk_.Begin("read", path_));
+    const std::vector<std::uint8_t>& bytes = inode_->contents;
+    if (offset > bytes.size() || into.size() > bytes.size() - offset) {
+      return absl::UnavailableError(absl::StrCat(path_, " ends too early"));
+    }
+    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
+    return absl::OkStatus();
+  }
+
+ private:
+  SimulatedDisk& disk_;
+  const std::shared_ptr<const Inode> inode_;
+  const std::string path_;
+};
+
 SimulatedDisk::SimulatedDisk() = default;
 SimulatedDisk::~SimulatedDisk() = default;
 
@@ -134,7 +155,8 @@ void SimulatedDisk::PowerOn(PowerCut kept) {
   has_failed_ = false;
 }
 
-absl::StatusOr<std::unique_ptr<OpenFile>> SimulatedDisk::Create(const std::string& path, unsigned) {
+absl::StatusOr<std::unique_ptr<OpenFile>> SimulatedDisk::Create(const std::string& path, unsigned,
+                                                                Caching) {
   const absl::Status status = Begin("create", path);
   if (status.ok() || IsCut()) {
     std::shared_ptr<Inode>& inode = names_[path];
@@ -146,6 +168,13 @@ absl::StatusOr<std::unique_ptr<OpenFile>> SimulatedDisk::Create(const std::strin
   }
   TORPOR_RETURN_IF_ERROR(status);
   return std::make_unique<Handle>(*this, names_[path], path);
+}
+
+absl::StatusOr<std::unique_ptr<InputFile>> SimulatedDisk::Open(const std::string& path, Caching) {
+  TORPOR_RETURN_IF_ERROR(Begin("open", path));
+  const auto found = names_.find(path);
+  if (found == names_.end()) return absl::NotFoundError(absl::StrCat("there is no ", path));
+  return std::make_unique<Reader>(*this, found->second, path);
 }
 
 absl::StatusOr<std::vector<std::uint8_t>> SimulatedDisk::Read(const std::string& path) {

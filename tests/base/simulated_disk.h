@@ -56,7 +56,10 @@ class SimulatedDisk : public Files {
   int operations() const { return operations_; }
   bool has_failed() const { return has_failed_; }
 
-  absl::StatusOr<std::unique_ptr<OpenFile>> Create(const std::string& path, unsigned mode) override;
+  absl::StatusOr<std::unique_ptr<OpenFile>> Create(const std::string& path, unsigned mode,
+                                                   Caching caching) override;
+  absl::StatusOr<std::unique_ptr<InputFile>> Open(const std::string& path,
+                                                  Caching caching) override;
   absl::StatusOr<std::vector<std::uint8_t>> Read(const std::string& path) override;
   absl::Status Rename(const std::string& from, const std::string& to) override;
   absl::Status Remove(const std::string& path) override;
@@ -69,6 +72,7 @@ class SimulatedDisk : public Files {
  private:
   struct Inode;
   class Handle;
+  class Reader;
   using Names = std::map<std::string, std::shared_ptr<Inode>>;
 
   // Counts an operation. An error: it fails.

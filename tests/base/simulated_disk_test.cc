@@ -15,7 +15,8 @@ const std::string kDiskPath = "/d/file";
 const std::vector<std::uint8_t> kDiskBytes(10'000, 7);
 
 void WriteUnsynced(SimulatedDisk& disk) {
-  ASSERT_TRUE((*disk.Create(kDiskPath + ".new", 0600))->Write(0, kDiskBytes).ok());
+  ASSERT_TRUE(
+      (*disk.Create(kDiskPath + ".new", 0600, Caching::kPageCache))->Write(0, kDiskBytes).ok());
   ASSERT_TRUE(disk.Rename(kDiskPath + ".new", kDiskPath).ok());
 }
 
@@ -51,7 +52,7 @@ TEST(SimulatedDiskTest, ANameIsOnTheDiskOnceItsFolderIs) {
 TEST(SimulatedDiskTest, WithoutPowerEverythingFails) {
   SimulatedDisk disk;
   disk.CutPowerAt(2);
-  const auto file = disk.Create(kDiskPath, 0600);
+  const auto file = disk.Create(kDiskPath, 0600, Caching::kPageCache);
   ASSERT_TRUE(file.ok());
   EXPECT_THAT(std::string((*file)->Write(0, kDiskBytes).message()), HasSubstr("the power is off"));
   EXPECT_FALSE((*file)->Sync().ok());
@@ -63,7 +64,7 @@ TEST(SimulatedDiskTest, WithoutPowerEverythingFails) {
 
 TEST(SimulatedDiskTest, AFailedSyncIsNotMendedByTheNext) {
   SimulatedDisk disk;
-  const auto file = disk.Create(kDiskPath, 0600);
+  const auto file = disk.Create(kDiskPath, 0600, Caching::kPageCache);
   ASSERT_TRUE((*file)->Write(0, kDiskBytes).ok());
   ASSERT_TRUE(disk.SyncFolder("/d").ok());
   disk.FailAt(1, EIO);
@@ -76,7 +77,7 @@ TEST(SimulatedDiskTest, AFailedSyncIsNotMendedByTheNext) {
 
 TEST(SimulatedDiskTest, AFullDiskTakesAPart) {
   SimulatedDisk disk;
-  const auto file = disk.Create(kDiskPath, 0600);
+  const auto file = disk.Create(kDiskPath, 0600, Caching::kPageCache);
   disk.FailAt(1, ENOSPC);
   EXPECT_THAT(std::string((*file)->Write(0, kDiskBytes).message()),
               HasSubstr("cannot write /d/file: No space left on device"));

@@ -138,6 +138,35 @@ Json ToJson(const v1::FunctionStatus& function) {
   return json;
 }
 
+std::string MovesText(const v1::SpillMoves& moves) {
+  const double rate = moves.seconds() > 0 ? static_cast<double>(moves.bytes()) / moves.seconds() : 0;
+  return fmt::format("{} ({}{})", moves.images(), HumanRate(rate),
+                     moves.failures() > 0 ? fmt::format(", {} failed", moves.failures()) : "");
+}
+
+// Empty on a node whose images stay in host memory.
+std::string DiskLine(const v1::SpillStatus& spills) {
+  if (spills.limit_bytes() == 0 && spills.images() == 0) return "";
+  return fmt::format("disk      {} of {} by {} images; {} out, {} back\n",
+                     HumanBytes(spills.bytes()), HumanBytes(spills.limit_bytes()), spills.images(),
+                     MovesText(spills.out()), MovesText(spills.back()));
+}
+
+Json MovesJson(const v1::SpillMoves& moves) {
+  return {{"images", moves.images()},
+          {"bytes", moves.bytes()},
+          {"seconds", moves.seconds()},
+          {"failures", moves.failures()}};
+}
+
+Json SpillsJson(const v1::SpillStatus& spills) {
+  return {{"limit_bytes", spills.limit_bytes()},
+          {"bytes", spills.bytes()},
+          {"images", spills.images()},
+          {"out", MovesJson(spills.out())},
+          {"back", MovesJson(spills.back())}};
+}
+
 }  // namespace
 
 absl::StatusOr<v1::FunctionStatus> FetchFunction(const std::string& admin_socket,
@@ -197,13 +226,13 @@ std::string StatusTable(const v1::NodeStatus& status) {
       "state     {}\nversion   {}\nuptime    {}\nhttp      {}\nmetrics   {}\npolicy    {}\n"
       "comply    {} of {} functions\nsessions  {}\n"
       "queued    {}\nswaps     {} in, {} out\nimages    {} of host memory\nhost      {} of {} "
-      "allocated, {} refused\naddresses {}\n\n",
+      "allocated, {} refused\n{}addresses {}\n\n",
       status.state(), status.version(), HumanSeconds(status.uptime_seconds()),
       OrDash(status.http_address()), OrDash(status.metrics_address()), PolicyText(status),
       status.compliant_functions(), status.functions(), status.sessions(), status.queued_requests(),
       status.swaps_in(), status.swaps_out(), HumanBytes(status.host_image_bytes()),
       HumanBytes(status.host_memory_used_bytes()), HumanBytes(status.host_memory_bytes()),
-      status.host_memory_refusals(), AddressText(status));
+      status.host_memory_refusals(), DiskLine(status.spills()), AddressText(status));
   TextTable table({{"GPU", Align::kRight},
                    {"STATE"},
                    {"USED", Align::kRight},
@@ -258,6 +287,7 @@ std::string StatusJson(const v1::NodeStatus& status) {
                      {"host_memory_bytes", status.host_memory_bytes()},
                      {"host_memory_used_bytes", status.host_memory_used_bytes()},
                      {"host_memory_refusals", status.host_memory_refusals()},
+                     {"spills", SpillsJson(status.spills())},
                      {"address_mode", status.address_mode()},
                      {"address_fallback", status.address_fallback()},
                      {"address_base", status.address_base()},

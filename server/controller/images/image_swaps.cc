@@ -71,10 +71,18 @@ void ImageSwaps::SwapInNow(const SessionPtr& session, GpuIndex gpu, std::optiona
     then(is_same ? OperationResult() : OperationResult::Lost());
     finish();
   };
-  LeaveOthers(session, gpu, [=, this] {
-    // Of the swap-in before, in case that its end is not known yet.
-    ReleaseSource(session,
-                  [=, this](const OperationResult&) { PrepareSource(session, source, bring); });
+  room_.BringBack(session, room_.Patience(), [=, this](const absl::Status& here) {
+    if (!here.ok()) {
+      OperationResult failed;
+      failed.status = here;
+      then(failed);
+      return finish();
+    }
+    LeaveOthers(session, gpu, [=, this] {
+      // Of the swap-in before, in case that its end is not known yet.
+      ReleaseSource(session,
+                    [=, this](const OperationResult&) { PrepareSource(session, source, bring); });
+    });
   });
 }
 

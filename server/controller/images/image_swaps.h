@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "server/controller/images/peer_access.h"
+#include "server/controller/memory/host_room.h"
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/instance_table.h"
 #include "server/controller/model/session_table.h"
@@ -22,20 +23,22 @@ class ImageSwaps {
   // Posts `arrived` to the loop whenever an image's arrival has ended. The arguments must outlive
   // the object.
   ImageSwaps(ExecutorTable& executors, const InstanceTable& instances, const SessionTable& sessions,
-             PeerAccess& peers, Telemetry& telemetry, TaskLoop& loop, Task arrived)
+             PeerAccess& peers, HostRoom& room, Telemetry& telemetry, TaskLoop& loop, Task arrived)
       : executors_(executors),
         instances_(instances),
         sessions_(sessions),
         peers_(peers),
+        room_(room),
         telemetry_(telemetry),
         loop_(loop),
         arrived_(std::move(arrived)) {}
 
-  // Brings the image to `gpu` and lets peers reach it. Returns OK without an operation if the image
-  // is on `gpu` already or the session is closed or lost; Lost if the present executor of `gpu`
-  // dies. An image on another GPU is written back and stays there as a replica, which a later
-  // swap-in there only brings up to date; images that other sessions may change leave instead. The
-  // bytes come from a replica on `source`, if there is one, else from the host.
+  // Brings the image to `gpu`, by way of host memory if on the disk, and lets peers reach it.
+  // Returns OK without an operation if the image is on `gpu` already or the session is closed or
+  // lost; Lost if the present executor of `gpu` dies. An image on another GPU is written back and
+  // stays there as a replica, which a later swap-in there only brings up to date; images that other
+  // sessions may change leave instead. The bytes come from a replica on `source`, if there is one,
+  // else from the host.
   void SwapIn(const SessionPtr& session, GpuIndex gpu, const OnDone& then,
               std::optional<GpuIndex> source = std::nullopt);
   // Does SwapIn for the session and all its peers, each to its own GPU of `lease`.
@@ -108,6 +111,7 @@ class ImageSwaps {
   const InstanceTable& instances_;
   const SessionTable& sessions_;
   PeerAccess& peers_;
+  HostRoom& room_;
   Telemetry& telemetry_;
   TaskLoop& loop_;
   const Task arrived_;

@@ -34,13 +34,22 @@ void DeviceAllocations::Restore(const ClientSession& session) {
 void DeviceAllocations::Malloc(const SessionPtr& session, const wire::Malloc& call) {
   // In order: a second allocation must not use a chunk for which the first still waits.
   session->memory.mallocs.Add([this, session, call](const StepQueue::Finish& finish) {
-    if (session->memory.unfinished_frees == 0) return MallocNow(session, call, finish);
+    if (session->memory.unfinished_frees == 0) return MallocWithRoom(session, call, finish);
     // Clients free memory without waiting for the answer, and may need the room.
     session->steps.Add([this, session, call, finish](const StepQueue::Finish& finish_step) {
       finish_step();
-      MallocNow(session, call, finish);
+      MallocWithRoom(session, call, finish);
     });
   });
+}
+
+void DeviceAllocations::MallocWithRoom(const SessionPtr& session, const wire::Malloc& call,
+                                       const StepQueue::Finish& finish) {
+  const auto malloc = [this, session, call, finish] { MallocNow(session, call, finish); };
+  if (!ReasonToRefuse(*session, call.bytes).empty()) return malloc();
+  // The allocation may begin a chunk, and end in another one.
+  const Bytes chunk = session->memory.device->chunk_bytes();
+  room_.Await(RoundUp(call.bytes, chunk) + chunk, malloc);
 }
 
 std::string DeviceAllocations::ReasonToRefuse(const ClientSession& session, Bytes bytes) const {
@@ -166,7 +175,7 @@ void DeviceAllocations::UndoMalloc(const Allocation& what, Bytes uncharged,
   memory::RangeAllocator& device = *session->memory.device;
   session->learning.OnFreed(what.block.offset);
   device.Free(what.block.offset);
-  segments_.NoteFreed(*session);
+  segments_.Settle(*session);
   // Other blocks of the same chunks may have gone meanwhile, so that the chunks are in use no more.
   const memory::Block emptied = device.EmptiedChunks(what.block);
   if (emptied.bytes > uncharged) {
@@ -184,21 +193,29 @@ void DeviceAllocations::UndoMalloc(const Allocation& what, Bytes uncharged,
 void DeviceAllocations::Free(const SessionPtr& session, const wire::Free& call) {
   ++session->memory.unfinished_frees;
   session->steps.Add([this, session, call](const StepQueue::Finish& finish) {
-    const Bytes offset = call.address - session->memory.device_base;
-    const auto answer = [session, call, offset, finish](bool is_known) {
-      if (is_known) NoteFreed(*session, MemoryKind::kDevice, call.request_id, offset);
-      const std::string why =
-          is_known ? "" : absl::StrCat("no allocation begins at 0x", absl::Hex(call.address));
-      SendMemoryReply(*session, call.request_id, is_known ? kCudaSuccess : kCudaErrorInvalidValue,
-                      why, 0);
-      --session->memory.unfinished_frees;
-      finish();
-    };
-    using FreeTime = SharedBlocks::FreeTime;
-    const FreeTime when = session->shared.Free(offset);
-    if (when != FreeTime::kNow) return answer(when == FreeTime::kWhenClosed);
-    FreeNow(session, offset, answer);
+    // What is freed is cleared in host memory. Clients do not wait for that.
+    room_.BringBack(session, TimePoint::max(), [this, session, call, finish](const absl::Status&) {
+      FreeInStep(session, call, finish);
+    });
   });
+}
+
+void DeviceAllocations::FreeInStep(const SessionPtr& session, const wire::Free& call,
+                                   const StepQueue::Finish& finish) {
+  const Bytes offset = call.address - session->memory.device_base;
+  const auto answer = [session, call, offset, finish](bool is_known) {
+    if (is_known) NoteFreed(*session, MemoryKind::kDevice, call.request_id, offset);
+    const std::string why =
+        is_known ? "" : absl::StrCat("no allocation begins at 0x", absl::Hex(call.address));
+    SendMemoryReply(*session, call.request_id, is_known ? kCudaSuccess : kCudaErrorInvalidValue,
+                    why, 0);
+    --session->memory.unfinished_frees;
+    finish();
+  };
+  using FreeTime = SharedBlocks::FreeTime;
+  const FreeTime when = session->shared.Free(offset);
+  if (when != FreeTime::kNow) return answer(when == FreeTime::kWhenClosed);
+  FreeNow(session, offset, answer);
 }
 
 void DeviceAllocations::FreeNow(const SessionPtr& session, Bytes offset,
@@ -207,7 +224,7 @@ void DeviceAllocations::FreeNow(const SessionPtr& session, Bytes offset,
   const Bytes before = device.occupied_bytes();
   const std::optional<memory::Block> block = device.Free(offset);
   if (!block) return then(false);
-  segments_.NoteFreed(*session);
+  segments_.Settle(*session);
   session->learning.OnFreed(offset);
   const Bytes chunks = before - device.occupied_bytes();
   const memory::Block emptied = device.EmptiedChunks(*block);

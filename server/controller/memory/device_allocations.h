@@ -8,6 +8,7 @@
 #include "scheduler/events.h"
 #include "server/controller/images/peer_access.h"
 #include "server/controller/memory/freed_pages.h"
+#include "server/controller/memory/host_room.h"
 #include "server/controller/memory/memory_limits.h"
 #include "server/controller/memory/session_segments.h"
 #include "server/controller/model/event_sink.h"
@@ -22,14 +23,15 @@ class DeviceAllocations {
   // The arguments must outlive the object.
   DeviceAllocations(const InstanceTable& instances, const SessionTable& sessions,
                     ExecutorTable& executors, PeerAccess& peers, const MemoryLimits& limits,
-                    SessionSegments& segments, const FreedPages& freed, EventSink& events,
-                    TaskLoop& loop)
+                    SessionSegments& segments, HostRoom& room, const FreedPages& freed,
+                    EventSink& events, TaskLoop& loop)
       : instances_(instances),
         sessions_(sessions),
         executors_(executors),
         peers_(peers),
         limits_(limits),
         segments_(segments),
+        room_(room),
         freed_(freed),
         events_(events),
         loop_(loop) {}
@@ -57,8 +59,13 @@ class DeviceAllocations {
     StepQueue::Finish finish;
   };
 
+  // Makes room in host memory first.
+  void MallocWithRoom(const SessionPtr& session, const wire::Malloc& call,
+                      const StepQueue::Finish& finish);
   void MallocNow(const SessionPtr& session, const wire::Malloc& call,
                  const StepQueue::Finish& finish);
+  void FreeInStep(const SessionPtr& session, const wire::Free& call,
+                  const StepQueue::Finish& finish);
   // Returns why the session cannot have `bytes` more, empty if it can.
   std::string ReasonToRefuse(const ClientSession& session, Bytes bytes) const;
   void AskToGrow(const Allocation& what, Bytes chunks);
@@ -83,6 +90,7 @@ class DeviceAllocations {
   PeerAccess& peers_;
   const MemoryLimits& limits_;
   SessionSegments& segments_;
+  HostRoom& room_;
   const FreedPages& freed_;
   EventSink& events_;
   TaskLoop& loop_;

@@ -27,8 +27,9 @@ v1::DaemonMessage UnmapMessage(const ClientSession& session, memory::Block block
 }  // namespace
 
 void HostAllocations::Alloc(const SessionPtr& session, const wire::HostAlloc& call) {
-  session->steps.Add(
-      [this, session, call](const StepQueue::Finish& finish) { AllocNow(session, call, finish); });
+  session->steps.Add([this, session, call](const StepQueue::Finish& finish) {
+    room_.Await(call.bytes, [this, session, call, finish] { AllocNow(session, call, finish); });
+  });
 }
 
 void HostAllocations::AllocNow(const SessionPtr& session, const wire::HostAlloc& call,
@@ -68,7 +69,7 @@ void HostAllocations::UndoAlloc(const SessionPtr& session, const wire::HostAlloc
                                 const StepQueue::Finish& finish) {
   session->memory.host_blocks.erase(block.offset);
   session->memory.host->Free(block.offset);
-  segments_.NoteFreed(*session);
+  segments_.Settle(*session);
   executors_.RunOnAll(UnmapMessage(*session, block),
                       [session, call, why, finish](const absl::Status&) {
                         SendMemoryReply(*session, call.request_id, kCudaErrorMemoryAllocation,
@@ -93,7 +94,7 @@ void HostAllocations::FreeNow(const SessionPtr& session, const wire::HostFree& c
     return finish();
   }
   memory.host_blocks.erase(block->offset);
-  segments_.NoteFreed(*session);
+  segments_.Settle(*session);
   const auto unmapped = [this, session, call, block, finish](const absl::Status& status) {
     if (!status.ok()) spdlog::error("unmapping host memory failed: {}", status.ToString());
     const memory::Block unused = status.ok() ? *block : memory::Block{};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
+#include "server/controller/memory/host_room.h"
 #include "server/controller/memory/session_segments.h"
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/session_table.h"
@@ -13,8 +14,9 @@ namespace torpor::server {
 class HostAllocations {
  public:
   // The arguments must outlive the object.
-  HostAllocations(ExecutorTable& executors, SessionSegments& segments, TaskLoop& loop)
-      : executors_(executors), segments_(segments), loop_(loop) {}
+  HostAllocations(ExecutorTable& executors, SessionSegments& segments, HostRoom& room,
+                  TaskLoop& loop)
+      : executors_(executors), segments_(segments), room_(room), loop_(loop) {}
 
   void Alloc(const SessionPtr& session, const wire::HostAlloc& call);
   void Free(const SessionPtr& session, const wire::HostFree& call);
@@ -32,6 +34,7 @@ class HostAllocations {
 
   ExecutorTable& executors_;
   SessionSegments& segments_;
+  HostRoom& room_;
   TaskLoop& loop_;
 };
 

@@ -13,7 +13,8 @@ namespace {
 
 Bytes TakenBy(const ClientSession& session) {
   const SessionAllocations& memory = session.memory;
-  return kSessionBytes + (memory.device ? memory.device->occupied_bytes() : 0) +
+  const bool has_image = memory.device && !memory.spill.is_on_disk();
+  return kSessionBytes + (has_image ? memory.device->occupied_bytes() : 0) +
          (memory.host ? memory.host->occupied_bytes() : 0);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -30,12 +31,14 @@ class HostBudget {
   // beyond the budget: the caller takes the allocation back. The first refusal of a session is
   // logged, and the first after it was allowed more.
   absl::Status Admit(ClientSession& session);
-  // The session has freed memory, or was restored with allocations.
+  // The session has freed memory, was restored with allocations, or its image has left host memory
+  // or comes back.
   void Settle(ClientSession& session);
   // The session has no memory any more.
   void Forget(ClientSession& session);
 
   const Use& use() const { return use_; }
+  Bytes free_bytes() const { return use_.budget - std::min(use_.budget, use_.used); }
 
  private:
   void Count(ClientSession& session, Bytes bytes);

@@ -43,14 +43,16 @@ class SessionSegments {
   // host memory. Pinned memory is the primary session's.
   absl::StatusOr<memory::Block> AllocateDevice(ClientSession& session, Bytes bytes);
   absl::StatusOr<memory::Block> AllocateHost(ClientSession& session, Bytes bytes);
-  // Call after an allocation of the session was freed.
-  void NoteFreed(ClientSession& session) { budget_.Settle(session); }
+  // Call after an allocation of the session was freed, and when its image has left host memory or
+  // is about to come back.
+  void Settle(ClientSession& session) { budget_.Settle(session); }
   // Takes all segments back. No executor and no client uses them any more.
   void Release(ClientSession& session);
 
   const NodeAddresses& addresses() const { return options_.addresses; }
   Bytes free_device_bytes() const { return device_.free_bytes(); }
   const HostBudget::Use& host_memory() const { return budget_.use(); }
+  Bytes free_host_bytes() const { return budget_.free_bytes(); }
 
  private:
   // Gives the session the node's bases, its limit, and allocators without addresses.

@@ -19,6 +19,7 @@
 #include "server/controller/model/swap_learning.h"
 #include "server/links/links.h"
 #include "server/repository/repository.h"
+#include "server/repository/spilled_image.h"
 
 namespace torpor::server {
 
@@ -41,6 +42,22 @@ struct HostCharge {
   bool is_refused = false;  // since it was last allowed more
 };
 
+// Where the host's image is. See SpillStore. A plain record.
+struct ImageSpill {
+  enum class State {
+    kInMemory,
+    kLeaving,  // is being written to the spill file
+    kOnDisk,   // takes no host memory
+    kComing,   // is being read
+  };
+
+  State state = State::kInMemory;
+  bool is_wanted = false;  // since the spill began
+  SpilledImage image;      // what the spill file has, unless kInMemory
+
+  bool is_on_disk() const { return state == State::kOnDisk; }
+};
+
 // A session's addresses, its allocations, and the files behind both. A plain record.
 struct SessionAllocations {
   SessionKey key{};       // shown by the client and by executors for the files' descriptors
@@ -59,6 +76,7 @@ struct SessionAllocations {
   int unfinished_frees = 0;                    // of device memory
   FreedChunks freed;
   HostCharge charge;
+  ImageSpill spill;
   // The new chunks of an allocation for which the scheduler has found no room yet: only their
   // addresses are taken. Of no bytes if no allocation waits.
   memory::Block growth;
@@ -106,8 +124,8 @@ struct ClientSession {
 
   // Whether executors that attach must learn of the session. False again once the session closes.
   bool is_announced = false;
-  bool is_lost = false;  // has a sticky error: never takes a lease again
-  TimePoint lost_since{};
+  bool is_lost = false;    // has a sticky error: never takes a lease again
+  TimePoint lost_since{};  // of is_lost
   // Has held a GPU for too long: executors do not wait for the end of its work.
   bool is_overdue = false;
   bool is_kept = false;  // outlives its process because other processes have its memory open

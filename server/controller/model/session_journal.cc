@@ -85,6 +85,14 @@ void SessionJournal::NoteAway(const ClientSession& session, std::optional<TimePo
   log_->Append(ClientAway{session.id.value, since_ns});
 }
 
+void SessionJournal::NoteSpilled(const ClientSession& session, const SpilledImage& image) {
+  if (LoggedOf(session)) log_->Append(ImageSpilled::Of(session.id.value, image.pieces));
+}
+
+void SessionJournal::NoteImageBack(const ClientSession& session) {
+  if (LoggedOf(session)) log_->Append(ImageBack{session.id.value});
+}
+
 void SessionJournal::Exclude(const ClientSession& session, const std::string& why) {
   const LoggedSession* const logged = LoggedOf(session);
   if (!logged || !logged->why_not.empty()) return;

@@ -32,6 +32,9 @@ class SessionJournal {
   void NoteUnsaved(const ClientSession& session);
   // The session waits for its client since then; nullopt: the client is there.
   void NoteAway(const ClientSession& session, std::optional<TimePoint> since);
+  // The image is in its spill file, and about to leave host memory; or is in host memory again.
+  void NoteSpilled(const ClientSession& session, const SpilledImage& image);
+  void NoteImageBack(const ClientSession& session);
   // What the session has done from now on cannot be had again by another torpord.
   void Exclude(const ClientSession& session, const std::string& why);
   void Close(ClientSession& session);

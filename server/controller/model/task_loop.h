@@ -6,7 +6,7 @@
 
 namespace torpor::server {
 
-// The thread that owns the controller's state, with its clock, timers and a background worker.
+// The thread that owns the controller's state, with its clock, timers and workers.
 class TaskLoop {
  public:
   using Task = std::function<void()>;
@@ -25,6 +25,8 @@ class TaskLoop {
 
   // Runs `work` on another thread, in order, and `then` on the loop.
   virtual void InBackground(Task work, Task then) = 0;
+  // As InBackground, on a third thread, for work that waits for a disk.
+  virtual void OnDisk(Task work, Task then) = 0;
 };
 
 }  // namespace torpor::server

@@ -410,6 +410,12 @@ absl::Status DeviceImage::ReleaseHost(memory::Extent extent) {
   return host_.ReleaseOwn(extent);
 }
 
+absl::Status DeviceImage::ReleaseAllHost(memory::Extent extent) {
+  TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes()));
+  TORPOR_RETURN_IF_ERROR(arrival_.Wait());
+  return host_.ReleaseAll(extent);
+}
+
 CUdeviceptr DeviceImage::Resolve(std::uint64_t address, Bytes bytes) const {
   if (!addresses_.Contains(address, bytes)) return 0;
   const Bytes begin = address - base();

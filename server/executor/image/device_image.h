@@ -167,6 +167,8 @@ class DeviceImage {
   // Unpins the host image's pages of an extent (whole chunks without live bytes), which are about
   // to leave the file. No copy of the session is pending.
   absl::Status ReleaseHost(memory::Extent extent);
+  // As ReleaseHost, of live bytes on no GPU: the whole image is about to leave host memory.
+  absl::Status ReleaseAllHost(memory::Extent extent);
 
   // Returns the GPU's address of [address, address + bytes); 0 if the range is not resident memory
   // of the session. Takes any numbers.

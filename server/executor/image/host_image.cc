@@ -13,6 +13,12 @@ namespace {
 // a multiple of the unit, leave the file. A larger unit would give pages to bytes never written.
 constexpr Bytes kPinUnit = 2 * kMiB;
 
+memory::ExtentSet SetOf(const std::vector<memory::Extent>& extents) {
+  memory::ExtentSet set;
+  for (const memory::Extent& extent : extents) set.Add(extent);
+  return set;
+}
+
 }  // namespace
 
 HostImage::HostImage(const Device& device, SharedMapping own, SharedMapping annex,
@@ -100,8 +106,12 @@ absl::StatusOr<bool> HostImage::PinNext(const Written& written) {
 }
 
 absl::StatusOr<bool> HostImage::PinNextOf(const std::vector<memory::Extent>& written) {
+  // Of an image on the disk the states tell, and the files have nothing: pinning would fill them.
+  const memory::ExtentSet own_pages = SetOf(own_.WithPages());
+  const memory::ExtentSet annex_pages = SetOf(annex_.WithPages());
   for (const memory::Extent& extent : written) {
     for (const Run& run : RunsOf(extent)) {
+      if ((run.is_annex ? annex_pages : own_pages).Within(run.place()).empty()) continue;
       TORPOR_RETURN_IF_ERROR((run.is_annex ? annex_ : own_).Ensure(run.place()));
       PinnedMemory& pins = run.is_annex ? annex_pins_ : own_pins_;
       TORPOR_ASSIGN_OR_RETURN(const bool has_pinned, pins.RegisterNext(run.place()));
@@ -114,6 +124,13 @@ absl::StatusOr<bool> HostImage::PinNextOf(const std::vector<memory::Extent>& wri
 absl::Status HostImage::ReleaseOwn(memory::Extent extent) {
   pinned_at_.reset();
   return own_pins_.UnregisterOverlapping(extent);
+}
+
+absl::Status HostImage::ReleaseAll(memory::Extent extent) {
+  absl::Status status = own_pins_.UnregisterOverlapping(extent);
+  status.Update(annex_pins_.UnregisterOverlapping(extent));
+  pinned_at_ = own_.PageBytes();
+  return status;
 }
 
 }  // namespace torpor::executor

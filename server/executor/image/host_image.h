@@ -44,14 +44,17 @@ class HostImage {
   // Zeroes the extent in its homes.
   absl::Status Clear(memory::Extent extent) const;
 
-  // Pins one piece of the homes of what `written` tells, if a part is not pinned. Returns whether
-  // there was such a part. Asks `written` only if the files may have grown since there was none.
-  // For one thread at a time, as ReleaseOwn.
+  // Pins one piece of the homes of what `written` tells, if a part is not pinned, though its file
+  // has the pages. Returns whether there was such a part. Asks `written` only if the files may have
+  // grown since there was none. For one thread at a time, as ReleaseOwn.
   using Written = std::function<absl::StatusOr<std::vector<memory::Extent>>()>;
   absl::StatusOr<bool> PinNext(const Written& written);
 
   // Unpins the own places of the extent, which are about to leave the file. No copy is pending.
   absl::Status ReleaseOwn(memory::Extent extent);
+  // Unpins all homes that blocks of the extent may have. All pages are about to leave the files:
+  // PinNext pins nothing before the files change. No copy is pending.
+  absl::Status ReleaseAll(memory::Extent extent);
 
  private:
   // Bytes of the extent whose homes lie one behind the other in one file.

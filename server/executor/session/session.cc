@@ -215,8 +215,11 @@ absl::Status Session::EndLease(LeaseId lease, TimePoint deadline, bool is_last) 
   return drained;
 }
 
-absl::Status Session::ReleaseImage(memory::Extent extent, TimePoint deadline) {
-  return AtRest(deadline, [&] { return memory_->image().ReleaseHost(extent); });
+absl::Status Session::ReleaseImage(memory::Extent extent, bool is_leaving, TimePoint deadline) {
+  return AtRest(deadline, [&] {
+    DeviceImage& image = memory_->image();
+    return is_leaving ? image.ReleaseAllHost(extent) : image.ReleaseHost(extent);
+  });
 }
 
 absl::Status Session::Drain(TimePoint deadline) {

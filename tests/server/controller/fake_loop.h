@@ -21,6 +21,7 @@ class FakeLoop final : public TaskLoop {
       then();
     });
   }
+  void OnDisk(Task work, Task then) override { InBackground(std::move(work), std::move(then)); }
 
   // Runs posted tasks, and the tasks that these post.
   void RunAll() {

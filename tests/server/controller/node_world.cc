@@ -19,11 +19,13 @@ Config NodeWorld::MakeConfig() {
 }
 
 NodeWorld::NodeWorld()
-    : segments_({.addresses = AddressesOf(config_),
-                 .address_range = config_.session.address_range,
-                 .chunk_bytes = kChunk}),
-      storage_(kMiB, segments_, repository_, loop_),
-      tables_({GpuIndex{0}, GpuIndex{1}}, loop_, killer_) {
+    : tables_({GpuIndex{0}, GpuIndex{1}}, loop_, killer_),
+      host_(tables_, *stranger_, events_, loop_,
+            {.addresses = AddressesOf(config_),
+             .address_range = config_.session.address_range,
+             .chunk_bytes = kChunk},
+            {}, nullptr),
+      storage_(kMiB, host_.segments, host_.spills, repository_, loop_) {
   for (const auto& [name, function] : config_.functions) {
     RegisteredFunction& registered = tables_.instances.AddFunction(function);
     for (const InstanceConfig& instance : InstancesOf(function)) {

@@ -84,9 +84,10 @@ class NodeWorld : public testing::Test {
   Telemetry telemetry_;
   Events events_;
   Repository repository_;
-  SessionSegments segments_;
-  SessionStorage storage_;
   NodeTables tables_;
+  const std::unique_ptr<scheduler::Scheduler> stranger_ = MakeScheduler();  // knows no function
+  HostServices host_;  // of which no image is spilled
+  SessionStorage storage_;
   std::vector<std::shared_ptr<FakeExecutorLink>> links_;
 };
 

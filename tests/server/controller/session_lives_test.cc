@@ -27,13 +27,13 @@ class SessionLivesTest : public NodeWorld {
 
   const std::unique_ptr<scheduler::Scheduler> own_scheduler_ = MakeScheduler();
   scheduler::Scheduler& scheduler_ = *own_scheduler_;
-  ImageServices images_{tables_, scheduler_, events_, telemetry_, loop_, [] {}};
+  ImageServices images_{tables_, scheduler_, events_, host_.room, telemetry_, loop_, [] {}};
   MemoryServices memory_{tables_,
                          images_,
                          events_,
                          loop_,
                          kChunk,
-                         segments_,
+                         host_.segments, host_.room,
                          [this](const SessionPtr& session, const StepQueue::Finish& finish) {
                            closing_.Finish(session, finish);
                          }};

@@ -15,7 +15,7 @@ class ImageSwapsTest : public NodeWorld {
   std::optional<OperationResult> result_;
   PeerAccess peers_{tables_.executors, tables_.sessions};
   ImageSwaps swaps_{
-      tables_.executors,      tables_.instances, tables_.sessions, peers_, telemetry_, loop_,
+      tables_.executors,      tables_.instances, tables_.sessions, peers_, host_.room, telemetry_, loop_,
       [this] { ++arrivals_; }};
 };
 

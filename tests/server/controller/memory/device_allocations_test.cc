@@ -27,7 +27,7 @@ class DeviceAllocationsTest : public NodeWorld {
   FreedPages freed_{tables_.sessions, tables_.executors, loop_};
   DeviceAllocations allocations_{
       tables_.instances, tables_.sessions, tables_.executors, peers_, limits_,
-      segments_,         freed_,           events_,           loop_};
+      host_.segments,    host_.room,       freed_,              events_, loop_};
   const SessionPtr session_ = AddSession("a");
 };
 
@@ -63,7 +63,7 @@ TEST_F(DeviceAllocationsTest, WholeNewChunksAwaitTheScheduler) {
 TEST_F(DeviceAllocationsTest, AJoinedPlanLeavesOutWholeNewChunks) {
   memory::RangeAllocator& device = *session_->memory.device;
   for (std::size_t i = 0; i < 2 * (kMaxPiecesSent + 1); ++i) {
-    ASSERT_TRUE(segments_.AllocateDevice(*session_, 512).ok());
+    ASSERT_TRUE(host_.segments.AllocateDevice(*session_, 512).ok());
   }
   bool is_kept = false;
   for (const memory::Block piece : device.Blocks()) {

@@ -10,7 +10,7 @@ class HostAllocationsTest : public NodeWorld {
  protected:
   std::optional<wire::MemoryReply> Reply() { return LinkOf(session_).Take<wire::MemoryReply>(); }
 
-  HostAllocations allocations_{tables_.executors, segments_, loop_};
+  HostAllocations allocations_{tables_.executors, host_.segments, host_.room, loop_};
   const SessionPtr session_ = AddSession("a");
 };
 

@@ -21,7 +21,7 @@ class HostBudgetTest : public testing::Test {
   const HostBudget::Use& use() const { return segments_.host_memory(); }
   void Free(ClientSession& session, Bytes offset) {
     ASSERT_TRUE(session.memory.device->Free(offset));
-    segments_.NoteFreed(session);
+    segments_.Settle(session);
   }
 
   SessionSegments segments_{
