@@ -1,0 +1,160 @@
+#include "server/controller/memory/host_room.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/settings/value_text.h"
+
+namespace torpor::server {
+namespace {
+
+using State = ImageSpill::State;
+
+// One part in so many of the budget is kept free.
+constexpr Bytes kFreeShare = 16;
+
+constexpr Duration kEvictionPeriod = std::chrono::milliseconds(100);
+
+}  // namespace
+
+void HostRoom::Await(Bytes bytes, Task then) {
+  const bool is_hopeless = store_.figures().limit == 0 || bytes > segments_.host_memory().budget;
+  if (is_hopeless || (waiters_.empty() && HasRoom(bytes))) return then();
+  waiters_.push_back({bytes, std::nullopt, [then = std::move(then)](bool) { then(); }});
+  Advance();
+}
+
+void HostRoom::BringBack(const SessionPtr& session, TimePoint until, const Then& then) {
+  if (!session->memory.spill.is_on_disk()) return then(absl::OkStatus());
+  const Bytes bytes = session->memory.device->occupied_bytes();
+  const auto read = [this, session, bytes, then](bool has_room) {
+    if (has_room) return Read(session, then);
+    then(absl::ResourceExhaustedError(absl::StrCat(
+        "host memory has no room for ", FormatBytes(bytes),
+        " that come from the disk; raise host_memory, or run fewer functions on the node")));
+  };
+  waiters_.push_back({bytes, until, read});
+  Advance();
+}
+
+void HostRoom::Read(const SessionPtr& session, const Then& then) {
+  session->memory.spill.state = State::kComing;
+  segments_.Settle(*session);
+  store_.BringBack(session, [this, session, then](const absl::Status& status) {
+    segments_.Settle(*session);
+    if (!status.ok()) {
+      on_lost_(session, absl::StrCat("its memory could not be read from the disk: ",
+                                     std::string(status.message())));
+    }
+    then(status);
+  });
+}
+
+void HostRoom::OnWanted(InstanceId instance) {
+  const FunctionInstance& wanted = instances_.At(instances_.LeadOf(instance));
+  for (const SessionPtr& session : sessions_.Of(wanted)) {
+    ImageSpill& spill = session->memory.spill;
+    if (spill.state == State::kInMemory || spill.state == State::kComing) continue;
+    if (std::exchange(spill.is_wanted, true) || !spill.is_on_disk()) continue;
+    session->steps.Add([this, session](const StepQueue::Finish& finish) {
+      BringBack(session, Patience(), [session, finish](const absl::Status&) {
+        session->memory.spill.is_wanted = false;
+        finish();
+      });
+    });
+  }
+}
+
+void HostRoom::Advance() {
+  if (std::exchange(is_advancing_, true)) return;
+  Serve();
+  is_advancing_ = false;
+}
+
+void HostRoom::KeepFree() {
+  Advance();
+  if (is_spilling_ || HasRoom(segments_.host_memory().budget / kFreeShare)) return;
+  if (const SessionPtr idle = Choose(/*is_on_gpu=*/false)) Spill(idle);
+}
+
+void HostRoom::Serve() {
+  while (!waiters_.empty()) {
+    const bool has_room = HasRoom(waiters_.front().bytes);
+    const std::optional<TimePoint> until = waiters_.front().until;
+    const bool has_given_up = until && loop_.Now() >= *until;
+    if (!has_room && !has_given_up && (IsMakingRoom() || until)) return;
+    const Waiter waiter = std::move(waiters_.front());
+    waiters_.pop_front();
+    waiter.then(has_room);
+  }
+}
+
+bool HostRoom::IsMakingRoom() {
+  if (is_spilling_) return true;
+  if (const SessionPtr idle = Choose(/*is_on_gpu=*/false)) {
+    Spill(idle);
+    return true;
+  }
+  const SessionPtr resident = Choose(/*is_on_gpu=*/true);
+  if (resident) Evict(resident);
+  return resident != nullptr;
+}
+
+void HostRoom::Evict(const SessionPtr& session) {
+  // The scheduler may decide otherwise: ask not at every decision.
+  if (loop_.Now() - evicted_at_ < kEvictionPeriod) return;
+  evicted_at_ = loop_.Now();
+  // Posted: this may be within another decision. Advance goes on after the scheduler's next.
+  loop_.Post([this, session] {
+    if (!MaySpill(*session)) return;
+    events_.Feed(scheduler::EvictionWanted{instances_.ShardOf(*session)});
+  });
+}
+
+void HostRoom::Spill(const SessionPtr& session) {
+  is_spilling_ = true;
+  session->steps.Add([this, session](const StepQueue::Finish& finish) {
+    const auto done = [this, session, finish](const absl::Status&) {
+      is_spilling_ = false;
+      if (session->memory.spill.is_on_disk()) segments_.Settle(*session);
+      finish();
+      KeepFree();
+    };
+    // Steps before this one may have changed what was chosen.
+    const bool is_here = session->is_announced && session->memory.spill.state == State::kInMemory;
+    const bool is_idle = !session->image.gpu() && session->image.replicas().empty();
+    if (is_here && is_idle && MaySpill(*session)) return store_.Spill(session, done);
+    done(absl::AbortedError("the image is in use"));
+  });
+}
+
+bool HostRoom::MaySpill(const ClientSession& session) const {
+  if (!session.is_able() || session.lease.id || session.lease.is_wanted) return false;
+  const FunctionInstance& instance = instances_.Of(session);
+  const bool is_alone = instance.shards.size() == 1 && !instance.is_sharing &&
+                        !session.shared.was_opened() && sessions_.PeersOf(session).empty();
+  const Bytes bytes = session.memory.device->occupied_bytes();
+  const bool has_image = bytes > 0 && session.memory.spill.state == State::kInMemory;
+  if (!is_alone || !has_image || !store_.TakesNow(bytes)) return false;
+  const scheduler::Instance& known = scheduler_.node().instances.at(instance.id);
+  return known.tenancy.is_idle() && known.waiting.empty() && !known.image.is_pinned;
+}
+
+SessionPtr HostRoom::Choose(bool is_on_gpu) const {
+  SessionPtr least;
+  double least_use = 0;
+  for (const auto& [id, session] : sessions_.all()) {
+    if (!session->memory.files || !MaySpill(*session)) continue;
+    const scheduler::Image& image = scheduler_.node().instances.at(session->instance).image;
+    if (image.copies.empty() == is_on_gpu) continue;
+    if (least && image.log_use >= least_use) continue;
+    least = session;
+    least_use = image.log_use;
+  }
+  return least;
+}
+
+}  // namespace torpor::server

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "scheduler/scheduler.h"
+#include "server/controller/images/spill_store.h"
+#include "server/controller/memory/session_segments.h"
+#include "server/controller/model/event_sink.h"
+#include "server/controller/model/instance_table.h"
+#include "server/controller/model/session_table.h"
+#include "server/controller/model/task_loop.h"
+
+namespace torpor::server {
+
+// Makes room in the budget of host memory: spills images of instances that are not in use, those
+// that are used least first, and brings images back when they are needed. On the controller's
+// thread.
+class HostRoom {
+ public:
+  using Task = TaskLoop::Task;
+  using Then = SpillStore::Then;
+  // The image of a session on the disk cannot be read.
+  using OnLost = std::function<void(const SessionPtr&, const std::string& why)>;
+
+  // All references must outlive the object.
+  HostRoom(SpillStore& store, SessionSegments& segments, const InstanceTable& instances,
+           const SessionTable& sessions, const scheduler::Scheduler& scheduler, EventSink& events,
+           TaskLoop& loop, OnLost on_lost)
+      : store_(store),
+        segments_(segments),
+        instances_(instances),
+        sessions_(sessions),
+        scheduler_(scheduler),
+        events_(events),
+        loop_(loop),
+        on_lost_(std::move(on_lost)) {}
+
+  // Calls `then` once `bytes` of the budget are free, or no more can be spilled: at once, or in the
+  // order of the calls.
+  void Await(Bytes bytes, Task then);
+  // Part of a step of the session: makes sure that the image is in host memory, once there is room.
+  // ResourceExhausted if there was none until `until`; DataLoss or Unavailable if the image is
+  // lost.
+  void BringBack(const SessionPtr& session, TimePoint until, const Then& then);
+  // A request that needs the image waits so long.
+  TimePoint Patience() const { return loop_.Now() + kPatience; }
+  // A request for the instance has arrived: brings images back ahead of the GPU.
+  void OnWanted(InstanceId instance);
+
+  // Goes on where images have become idle, or have left a GPU. Call after each decision of the
+  // scheduler.
+  void Advance();
+  // Keeps a part of the budget free, for sessions that begin and programs that allocate. Call once
+  // a second.
+  void KeepFree();
+
+ private:
+  // What takes the room ends within: leases of others end, and disks write.
+  static constexpr Duration kPatience = std::chrono::seconds(30);
+
+  struct Waiter {
+    Bytes bytes = 0;
+    // Until then the waiter must have room; unset: as long as images can be spilled.
+    std::optional<TimePoint> until{};
+    std::function<void(bool has_room)> then;
+  };
+
+  void Serve();
+  // Whether images are spilled, or about to be. Begins if not.
+  bool IsMakingRoom();
+  void Spill(const SessionPtr& session);
+  // Asks the scheduler to evict the image, in order to spill it then.
+  void Evict(const SessionPtr& session);
+  // The session with the least use among those whose images may be spilled: on no GPU, or only to
+  // be evicted first. Null if there is none.
+  SessionPtr Choose(bool is_on_gpu) const;
+  bool MaySpill(const ClientSession& session) const;
+  bool HasRoom(Bytes bytes) const { return bytes <= segments_.free_host_bytes(); }
+  void Read(const SessionPtr& session, const Then& then);
+
+  SpillStore& store_;
+  SessionSegments& segments_;
+  const InstanceTable& instances_;
+  const SessionTable& sessions_;
+  const scheduler::Scheduler& scheduler_;
+  EventSink& events_;
+  TaskLoop& loop_;
+  const OnLost on_lost_;
+  std::deque<Waiter> waiters_;
+  bool is_advancing_ = false;
+  bool is_spilling_ = false;
+  TimePoint evicted_at_{};  // when an eviction was asked for
+};
+
+}  // namespace torpor::server
