@@ -55,6 +55,8 @@ inline constexpr std::string_view kNameOf<EvictionWanted> = "eviction_wanted";
 template <>
 inline constexpr std::string_view kNameOf<PinChanged> = "pin_changed";
 template <>
+inline constexpr std::string_view kNameOf<ImageSpilled> = "image_spilled";
+template <>
 inline constexpr std::string_view kNameOf<TimePassed> = "time_passed";
 template <>
 inline constexpr std::string_view kNameOf<SwapIn> = "swap_in";
@@ -235,6 +237,11 @@ template <Of<PinChanged> Self, typename Visit>
 void VisitFields(Self& event, const Visit& visit) {
   visit("instance", event.instance);
   visit("is_pinned", event.is_pinned);
+}
+template <Of<ImageSpilled> Self, typename Visit>
+void VisitFields(Self& event, const Visit& visit) {
+  visit("instance", event.instance);
+  visit("is_on_disk", event.is_on_disk);
 }
 template <Of<TimePassed> Self, typename Visit>
 void VisitFields(Self&, const Visit&) {}

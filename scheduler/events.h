@@ -217,6 +217,13 @@ struct PinChanged {
   bool is_pinned = false;
 };
 
+// The host's image has left memory for a disk, or has come back. A run that brings the image from
+// there takes longer, and teaches nothing of other runs.
+struct ImageSpilled {
+  InstanceId instance;
+  bool is_on_disk = true;
+};
+
 // The time of the last WakeUp has come.
 struct TimePassed {};
 
@@ -224,7 +231,7 @@ using Event =
     std::variant<ExecutorUp, ExecutorDown, TenantSet, FunctionSet, InstanceAdded, HealthChanged,
                  InstanceRemoved, FunctionRemoved, RequestArrived, RequestGone, SwapInDone,
                  ImageArrived, SwapOutDone, WriteBackDone, LeaseEnded, GrowthWanted, ImageShrunk,
-                 LoadWanted, EvictionWanted, PinChanged, TimePassed>;
+                 LoadWanted, EvictionWanted, PinChanged, ImageSpilled, TimePassed>;
 
 // --- Actions, to be carried out in their order --------------------------------------------------
 

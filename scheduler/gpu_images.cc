@@ -90,6 +90,7 @@ void GpuImages::BeginSwapIn(Instance& shard, Gpu& gpu, std::optional<GpuIndex> s
   } else {
     gpu.loading = shard.id;
     gpu.loading_since = outbox_.now();
+    gpu.loads_from_disk = shard.image.is_on_disk;
   }
   // Whatever comes, changes elsewhere are written back before.
   for (auto& [at, other] : shard.image.copies) other.is_unsaved = false;
@@ -103,7 +104,7 @@ void GpuImages::BeginSwapIn(Instance& shard, Gpu& gpu, std::optional<GpuIndex> s
   const bool is_for_lease = shard.tenancy.phase == Phase::kPlacing && shard.tenancy.gpu == gpu.id;
   if (is_for_lease) {
     Tenancy& tenancy = node_.LeadOf(shard.id).tenancy;
-    tenancy.image_source = source ? ImageSource::kPeer : ImageSource::kHost;
+    tenancy.image_source = source ? ImageSource::kPeer : shard.image.source_without_peer();
     tenancy.run_since = outbox_.now();
   }
   outbox_.Add(scheduler::SwapIn{shard.id, gpu.id, source, keeps_source});

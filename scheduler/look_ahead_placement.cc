@@ -46,7 +46,7 @@ class LookAheadPlacement final : public PlacementPolicy {
                     [&](GpuIndex source) { return instance.image.is_present_on(source); });
     if (is_from_peer) return ToSeconds(times.expected(ImageSource::kPeer)) + eviction;
     // Transfers behind one switch slow each other down: both lose the shared time.
-    return ToSeconds(times.expected(ImageSource::kHost)) + eviction +
+    return ToSeconds(times.expected(instance.image.source_without_peer())) + eviction +
            2 * SharedTime(gpu, transfer, node, now);
   }
 

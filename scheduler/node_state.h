@@ -47,12 +47,12 @@ struct Request {
 };
 
 // Where the image of a tenancy came from.
-enum class ImageSource { kResident, kPeer, kHost };
+enum class ImageSource { kResident, kPeer, kHost, kDisk };
 
 // How long a function's requests have taken, from the start of the swap-in (or from the grant) to
 // the answer: medians of the last runs.
 struct RunTimes {
-  std::array<RecentMedian, 3> by_source;  // an ImageSource
+  std::array<RecentMedian, 4> by_source;  // an ImageSource
   RecentMedian transfer;                  // of the image from the host, beside the run
 
   // Whether swapping slows a run down visibly (section 5.3). True while unknown: then no neighbour
@@ -134,6 +134,7 @@ struct Image {
   bool keeps_replicas = false;  // stays where it was when another GPU fetches it
   bool is_constant = false;     // no run's changes count
   bool is_pinned = false;       // evicted only if nothing else is left
+  bool is_on_disk = false;      // the host's image
   std::map<GpuIndex, Copy> copies;
   TimePoint last_used{};
   // The logarithm of the number of uses, where a use older by kUseDecay counts 1/e as much. Stated
@@ -149,6 +150,9 @@ struct Image {
   bool is_present() const {
     return std::any_of(copies.begin(), copies.end(),
                        [](const auto& copy) { return copy.second.state == Copy::State::kPresent; });
+  }
+  ImageSource source_without_peer() const {
+    return is_on_disk ? ImageSource::kDisk : ImageSource::kHost;
   }
   // Whether the copy on `at` lacks what a lease on another GPU may have changed: a run there begins
   // with a write-back and a copy of the changes.
@@ -230,6 +234,7 @@ struct Gpu {
   TimePoint free_since{};         // valid without a tenant
   InstanceId loading;             // the shard whose image comes from the host; invalid: none
   TimePoint loading_since{};      // valid while loading
+  bool loads_from_disk = false;   // likewise: by way of the host
   std::vector<GpuIndex> sources;  // of images, faster than the host, the fastest first
   std::optional<int> pcie_switch;
   int swaps = 0;  // copies that come or leave
@@ -266,7 +271,8 @@ struct NodeState {
   // Expected time of a run that begins now.
   Duration ExpectedRun(const Instance& instance) const {
     return FunctionOf(instance).run_times.expected(
-        instance.image.is_present() ? ImageSource::kResident : ImageSource::kHost);
+        instance.image.is_present() ? ImageSource::kResident
+                                    : instance.image.source_without_peer());
   }
   Instance& LeadOf(InstanceId shard) { return instances.at(instances.at(shard).lead); }
   const Instance& LeadOf(InstanceId shard) const { return instances.at(instances.at(shard).lead); }

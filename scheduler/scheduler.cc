@@ -273,7 +273,9 @@ void Scheduler::Handle(const ImageArrived& event) {
   const auto gpu = node_.gpus.find(event.gpu);
   if (gpu == node_.gpus.end() || gpu->second.loading != event.instance) return;
   FunctionState& function = node_.functions.at(node_.instances.at(event.instance).function);
-  function.run_times.transfer.Add(outbox_.now() - gpu->second.loading_since);
+  if (!gpu->second.loads_from_disk) {
+    function.run_times.transfer.Add(outbox_.now() - gpu->second.loading_since);
+  }
   gpu->second.loading = {};
 }
 
@@ -318,6 +320,10 @@ void Scheduler::Handle(const PinChanged& event) {
     shard.image.is_pinned = event.is_pinned;
     images_.Rank(shard);
   });
+}
+
+void Scheduler::Handle(const ImageSpilled& event) {
+  node_.instances.at(event.instance).image.is_on_disk = event.is_on_disk;
 }
 
 void Scheduler::Handle(const TimePassed&) {}

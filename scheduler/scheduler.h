@@ -108,6 +108,7 @@ class Scheduler {
   void Handle(const LoadWanted& event);
   void Handle(const EvictionWanted& event);
   void Handle(const PinChanged& event);
+  void Handle(const ImageSpilled& event);
   void Handle(const TimePassed& event);
 
   void OnSwappedIn(Instance& shard, GpuIndex gpu);

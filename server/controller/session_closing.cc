@@ -133,6 +133,7 @@ void SessionClosing::Forget(const SessionPtr& session) {
   instances_.Of(*session).sessions.erase(session->id);
   const Bytes charged = session->memory.device->occupied_bytes() - session->memory.growth.bytes;
   events_.Feed(scheduler::ImageShrunk{shard, charged});
+  if (session->memory.spill.is_on_disk()) events_.Feed(scheduler::ImageSpilled{shard, false});
   storage_.Remove(*session);
 }
 

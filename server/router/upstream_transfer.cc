@@ -33,7 +33,9 @@ asio::awaitable<void> UpstreamTransfer::Forward(const std::string& upstream,
 
 asio::awaitable<void> UpstreamTransfer::ForwardOnce() {
   for (;;) {
-    if (!co_await Open()) co_return;
+    // GCC 12 frees the frame of an operand of `if` too early in this loop.
+    const bool is_open = co_await Open();
+    if (!is_open) co_return;
     Start();
     while (!parts_.response.CanBegin() && !parts_.failure) co_await parts_.changed.Wait();
     if (parts_.failure.cause() != Cause::kUpstreamBroken || !MayTryAgain()) co_return;

@@ -75,6 +75,22 @@ TEST_F(SchedulerOptionsTest, RunTimesAreLearnedByWhereTheImageWas) {
   EXPECT_TRUE(times.is_heavy(1.3));
 }
 
+TEST_F(SchedulerOptionsTest, AWayFromTheDiskTeachesNothingOfTheHost) {
+  Up(kGpu0, 100);
+  Add(kA, 10);
+  Tell(ImageSpilled{kA, true});
+  Arrive(1, kA);
+  Tell(ImageSpilled{kA, false});  // by way of host memory
+  const auto cold = Only<Grant>(Tell(SwapInDone{kA, kGpu0}));
+  ASSERT_TRUE(cold);
+  Tell(ImageArrived{kA, kGpu0});
+  Serve(*cold, milliseconds(300));
+  const RunTimes& times = scheduler_.node().functions.at(FunctionId{kA.value}).run_times;
+  EXPECT_EQ(times.of(ImageSource::kDisk).value(), milliseconds(300));
+  EXPECT_FALSE(times.of(ImageSource::kHost).value());
+  EXPECT_FALSE(times.transfer.value());
+}
+
 TEST_F(SchedulerOptionsTest, RequestsCountAgainstTheObjectiveWhenTheyAreOver) {
   Up(kGpu0, 100);
   Tell(FunctionSet{.function = FunctionId{9}, .objective = {.deadline = milliseconds(25)}});

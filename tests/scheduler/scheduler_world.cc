@@ -449,9 +449,11 @@ void SchedulerWorld::SendSomeAdminRequest() {
   const InstanceId instance = instances_[Below(instances_.size())];
   // The last of these GPUs does not exist.
   const auto gpu = static_cast<int>(Below(is_up_.size() + 1));
-  switch (Below(6)) {
+  switch (Below(7)) {
     case 0:
       return Tell(EvictionWanted{instance});
+    case 6:
+      return Tell(ImageSpilled{instance, Below(2) == 0});
     case 3:
       return Tell(HealthChanged{instance, static_cast<Health>(Below(3))});
     case 1:

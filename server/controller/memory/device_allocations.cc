@@ -29,6 +29,9 @@ void DeviceAllocations::Restore(const ClientSession& session) {
   growths_[growth] = [](bool) {};  // images on no GPU may grow
   events_.Feed(scheduler::GrowthWanted{growth, instances_.ShardOf(session),
                                        session.memory.device->occupied_bytes()});
+  if (session.memory.spill.is_on_disk()) {
+    events_.Feed(scheduler::ImageSpilled{instances_.ShardOf(session), true});
+  }
 }
 
 void DeviceAllocations::Malloc(const SessionPtr& session, const wire::Malloc& call) {

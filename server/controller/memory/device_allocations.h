@@ -38,8 +38,8 @@ class DeviceAllocations {
 
   void Malloc(const SessionPtr& session, const wire::Malloc& call);
   void Free(const SessionPtr& session, const wire::Free& call);
-  // Tells the scheduler of the chunks that the session of an earlier torpord has. Before any
-  // executor serves.
+  // Tells the scheduler of the chunks that the session of an earlier torpord has, and where they
+  // are. Before any executor serves.
   void Restore(const ClientSession& session);
   void GetInfo(const ClientSession& session, const wire::MemGetInfo& call) const;
 

@@ -22,8 +22,8 @@ constexpr Duration kEvictionPeriod = std::chrono::milliseconds(100);
 
 void HostRoom::Await(Bytes bytes, Task then) {
   const bool is_hopeless = store_.figures().limit == 0 || bytes > segments_.host_memory().budget;
-  if (is_hopeless || (waiters_.empty() && HasRoom(bytes))) return then();
-  waiters_.push_back({bytes, std::nullopt, [then = std::move(then)](bool) { then(); }});
+  if (is_hopeless || HasRoom(bytes)) return then();
+  allocations_.push_back({bytes, std::nullopt, [then = std::move(then)](bool) { then(); }});
   Advance();
 }
 
@@ -36,7 +36,7 @@ void HostRoom::BringBack(const SessionPtr& session, TimePoint until, const Then&
         "host memory has no room for ", FormatBytes(bytes),
         " that come from the disk; raise host_memory, or run fewer functions on the node")));
   };
-  waiters_.push_back({bytes, until, read});
+  returns_.push_back({bytes, until, read});
   Advance();
 }
 
@@ -44,13 +44,19 @@ void HostRoom::Read(const SessionPtr& session, const Then& then) {
   session->memory.spill.state = State::kComing;
   segments_.Settle(*session);
   store_.BringBack(session, [this, session, then](const absl::Status& status) {
-    segments_.Settle(*session);
+    status.ok() ? NoteMoved(*session) : segments_.Settle(*session);
     if (!status.ok()) {
       on_lost_(session, absl::StrCat("its memory could not be read from the disk: ",
                                      std::string(status.message())));
     }
     then(status);
   });
+}
+
+void HostRoom::NoteMoved(ClientSession& session) {
+  segments_.Settle(session);
+  events_.Feed(
+      scheduler::ImageSpilled{instances_.ShardOf(session), session.memory.spill.is_on_disk()});
 }
 
 void HostRoom::OnWanted(InstanceId instance) {
@@ -70,7 +76,8 @@ void HostRoom::OnWanted(InstanceId instance) {
 
 void HostRoom::Advance() {
   if (std::exchange(is_advancing_, true)) return;
-  Serve();
+  Serve(allocations_);
+  if (allocations_.empty()) Serve(returns_);
   is_advancing_ = false;
 }
 
@@ -80,14 +87,14 @@ void HostRoom::KeepFree() {
   if (const SessionPtr idle = Choose(/*is_on_gpu=*/false)) Spill(idle);
 }
 
-void HostRoom::Serve() {
-  while (!waiters_.empty()) {
-    const bool has_room = HasRoom(waiters_.front().bytes);
-    const std::optional<TimePoint> until = waiters_.front().until;
+void HostRoom::Serve(std::deque<Waiter>& waiters) {
+  while (!waiters.empty()) {
+    const bool has_room = HasRoom(waiters.front().bytes);
+    const std::optional<TimePoint> until = waiters.front().until;
     const bool has_given_up = until && loop_.Now() >= *until;
     if (!has_room && !has_given_up && (IsMakingRoom() || until)) return;
-    const Waiter waiter = std::move(waiters_.front());
-    waiters_.pop_front();
+    const Waiter waiter = std::move(waiters.front());
+    waiters.pop_front();
     waiter.then(has_room);
   }
 }
@@ -117,11 +124,12 @@ void HostRoom::Evict(const SessionPtr& session) {
 void HostRoom::Spill(const SessionPtr& session) {
   is_spilling_ = true;
   session->steps.Add([this, session](const StepQueue::Finish& finish) {
-    const auto done = [this, session, finish](const absl::Status&) {
+    const auto done = [this, session, finish](const absl::Status& status) {
       is_spilling_ = false;
-      if (session->memory.spill.is_on_disk()) segments_.Settle(*session);
+      if (status.ok()) NoteMoved(*session);
       finish();
-      KeepFree();
+      // An image in use is not chosen again before something changes.
+      if (!absl::IsAborted(status)) loop_.Post([this] { KeepFree(); });
     };
     // Steps before this one may have changed what was chosen.
     const bool is_here = session->is_announced && session->memory.spill.state == State::kInMemory;

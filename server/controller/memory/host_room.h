@@ -40,8 +40,8 @@ class HostRoom {
         loop_(loop),
         on_lost_(std::move(on_lost)) {}
 
-  // Calls `then` once `bytes` of the budget are free, or no more can be spilled: at once, or in the
-  // order of the calls.
+  // For an allocation: calls `then`, perhaps at once, when `bytes` of the budget are free, or no more
+  // can be spilled.
   void Await(Bytes bytes, Task then);
   // Part of a step of the session: makes sure that the image is in host memory, once there is room.
   // ResourceExhausted if there was none until `until`; DataLoss or Unavailable if the image is
@@ -70,7 +70,8 @@ class HostRoom {
     std::function<void(bool has_room)> then;
   };
 
-  void Serve();
+  // Serves waiters in their order, as far as there is room, or none can be made.
+  void Serve(std::deque<Waiter>& waiters);
   // Whether images are spilled, or about to be. Begins if not.
   bool IsMakingRoom();
   void Spill(const SessionPtr& session);
@@ -82,6 +83,8 @@ class HostRoom {
   bool MaySpill(const ClientSession& session) const;
   bool HasRoom(Bytes bytes) const { return bytes <= segments_.free_host_bytes(); }
   void Read(const SessionPtr& session, const Then& then);
+  // The image is on the disk, or in host memory again.
+  void NoteMoved(ClientSession& session);
 
   SpillStore& store_;
   SessionSegments& segments_;
@@ -91,7 +94,8 @@ class HostRoom {
   EventSink& events_;
   TaskLoop& loop_;
   const OnLost on_lost_;
-  std::deque<Waiter> waiters_;
+  std::deque<Waiter> allocations_;  // come first: who allocates may be in the way of who returns
+  std::deque<Waiter> returns_;
   bool is_advancing_ = false;
   bool is_spilling_ = false;
   TimePoint evicted_at_{};  // when an eviction was asked for

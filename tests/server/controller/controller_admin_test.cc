@@ -178,6 +178,7 @@ TEST_F(ControllerAdminTest, ACheckpointWaitsForTheRequestAndKeepsTheImage) {
 TEST_F(ControllerAdminTest, ACheckpointThatTheExecutorDoesNotOutliveSaysSo) {
   StartExecutor(0);
   const Client client = Connect("token-a");
+  Serve("a", client);  // saved at its end, as the program's set-up
   Serve("a", client);
   Hold(&v1::DaemonMessage::has_swap_out);
   const auto saved = Request(AdminRequest::Kind::kCheckpoint, "a");

@@ -19,7 +19,8 @@ using Cause = RequestFailure::Cause;
 // A transfer of its own between a connected client and a server of the test.
 class UpstreamTransferTest : public testing::Test {
  protected:
-  explicit UpstreamTransferTest(Durability durability = Durability::kEviction) {
+  explicit UpstreamTransferTest(Durability durability = Durability::kEviction)
+      : response_(kMiB, true, durability == Durability::kRequest) {
     function_.durability = durability;
   }
   // Transfers `request` to a server that answers with `handler`, as Run of a proxied request does.
@@ -73,7 +74,7 @@ class UpstreamTransferTest : public testing::Test {
     lease_.Wake();
   }};
   RequestLease lease_{io_, desk_, failure_};
-  ResponseBuffer response_{kMiB, true, function_.saves_requests()};
+  ResponseBuffer response_;
   boost::beast::tcp_stream stream_{io_};
   boost::beast::flat_buffer buffer_;
   ClientRequest::Parser parser_;

@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <memory>
+#include <vector>
 
 #include "tests/server/executor/session/session_fixture.h"
 
@@ -75,9 +76,10 @@ class PinningAheadTest : public testing::Test {
   static void Write(const Elsewhere& files, memory::Extent extent) {
     StatesIn(*SharedMapping::Map(files.states, StateBytes(kNodeBytes)), kNodeBytes)
         .NoteUpload(extent);
-    EXPECT_EQ(fallocate(files.image.get(), 0, static_cast<off_t>(extent.begin),
-                        static_cast<off_t>(extent.bytes())),
-              0);
+    const std::vector<char> bytes(extent.bytes(), 'x');
+    EXPECT_EQ(pwrite(files.image.get(), bytes.data(), bytes.size(),
+                     static_cast<off_t>(extent.begin)),
+              static_cast<ssize_t>(bytes.size()));
   }
   bool Step() { return *task_.Step(nullptr, is_wanted_); }
 
@@ -126,6 +128,31 @@ TEST_F(PinningAheadTest, AnImageIsLookedThroughOnlyAfterItsFileHasGrown) {
   // Without pages, so that nobody can have written there.
   StatesIn(*SharedMapping::Map(files.states, StateBytes(kNodeBytes)), kNodeBytes)
       .NoteUpload({64 * kMiB, 65 * kMiB});
+  EXPECT_FALSE(Step());
+  Write(files, {64 * kMiB, 65 * kMiB});
+  EXPECT_TRUE(Step());
+}
+
+// Of an image on the disk the states tell all the same.
+TEST_F(PinningAheadTest, WhatHasNoPagesIsNotFilledWithZerosByPinning) {
+  const Elsewhere& files = Open(1);
+  StatesIn(*SharedMapping::Map(files.states, StateBytes(kNodeBytes)), kNodeBytes)
+      .NoteUpload({0, kMiB});
+  Write(files, {64 * kMiB, 65 * kMiB});
+  EXPECT_TRUE(Step());
+  EXPECT_FALSE(Step());
+  EXPECT_TRUE(cuda_.IsRegistered(files.here + 64 * kMiB));
+  EXPECT_FALSE(cuda_.IsRegistered(files.here));
+}
+
+TEST_F(PinningAheadTest, AnImageThatIsAboutToLeaveIsPinnedNoMoreBeforeItChanges) {
+  const Elsewhere& files = Open(1);
+  Write(files, {0, kMiB});
+  EXPECT_TRUE(Step());
+  Session& session = *registry_.All().front();
+  const TimePoint deadline = SteadyClock().Now() + std::chrono::seconds(10);
+  ASSERT_TRUE(session.ReleaseImage({0, kSegment}, /*is_leaving=*/true, deadline).ok());
+  EXPECT_FALSE(cuda_.IsRegistered(files.here));
   EXPECT_FALSE(Step());
   Write(files, {64 * kMiB, 65 * kMiB});
   EXPECT_TRUE(Step());
