@@ -270,9 +270,9 @@ struct NodeState {
   }
   // Expected time of a run that begins now.
   Duration ExpectedRun(const Instance& instance) const {
-    return FunctionOf(instance).run_times.expected(
-        instance.image.is_present() ? ImageSource::kResident
-                                    : instance.image.source_without_peer());
+    return FunctionOf(instance).run_times.expected(instance.image.is_present()
+                                                       ? ImageSource::kResident
+                                                       : instance.image.source_without_peer());
   }
   Instance& LeadOf(InstanceId shard) { return instances.at(instances.at(shard).lead); }
   const Instance& LeadOf(InstanceId shard) const { return instances.at(instances.at(shard).lead); }

@@ -148,7 +148,7 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
            [this] {
              admin_.Check();
              functions_.AdvanceSoon();
-             host_.room.Advance();
+             host_.room.AdvanceSoon();
            }});
   functions_.Apply(options.config, options.tokens);
 }

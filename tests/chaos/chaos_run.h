@@ -25,6 +25,8 @@ struct ChaosRun {
     return settings.find("address_mode: translate") != std::string::npos;
   }
 
+  bool spills() const { return settings.find("spill_limit:") != std::string::npos; }
+
   // An error names the variable.
   static absl::StatusOr<ChaosRun> FromEnvironment();
 };

@@ -78,10 +78,15 @@ class Chaos : public testing::Test {
     if (status.ok()) {
       load_->OnRecovery();
       growth_.Add(victims_->Measure());
+      images_on_disk_ = std::max(images_on_disk_, ImagesOnDisk());
       return true;
     }
     faults_.push_back(status.ToString());
     return false;
+  }
+
+  unsigned ImagesOnDisk() const {
+    return run_.spills() ? node_.Status().at("spills").at("images").get<unsigned>() : 0;
   }
 
   // Kills until the time is over, enough are killed, or something is wrong.
@@ -116,6 +121,7 @@ class Chaos : public testing::Test {
                           .requests = load_->counts(),
                           .delays = ByVictim(delays.kills()),
                           .undisturbed = delays.undisturbed(),
+                          .images_on_disk = images_on_disk_,
                           .faults = load_->faults()};
     if (run_.length >= kShortestForGrowth) result.growths = growth_.Judge();
     std::sort(result.undisturbed.begin(), result.undisturbed.end());
@@ -152,6 +158,7 @@ class Chaos : public testing::Test {
   std::string last_kills_;
   TimePoint begin_ = SteadyClock().Now();
   unsigned kills_ = 0;
+  unsigned images_on_disk_ = 0;  // most at a recovery
 };
 
 TEST_F(Chaos, NothingIsLost) {

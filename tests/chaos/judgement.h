@@ -17,6 +17,7 @@ struct ChaosResult {
   RequestCounts requests{};
   std::map<Victim, VictimDelays> delays{};
   std::vector<Duration> undisturbed{};  // ascending
+  unsigned images_on_disk = 0;          // the most that were seen after a recovery
   std::map<std::string, Growth> growths{};
   std::vector<std::string> faults{};  // of the load, and of the node
 };

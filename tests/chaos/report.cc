@@ -69,6 +69,9 @@ std::string TableOf(const ChaosResult& result) {
       "functions\n\n",
       result.requests.right, result.seconds, result.requests.wrong, result.requests.failed,
       result.requests.excused);
+  if (result.images_on_disk > 0) {
+    text += fmt::format("up to {} images on the disk at a time\n\n", result.images_on_disk);
+  }
   text += DelayTable(result);
   if (!result.growths.empty()) text += "\n" + GrowthTable(result);
   return text;
@@ -91,6 +94,7 @@ nlohmann::ordered_json JsonOf(const ChaosRun& run, const ChaosResult& result) {
                                      {"wait_ms", Percentiles(delays.waits)},
                                      {"recovery_ms", Percentiles(delays.recoveries)}};
   }
+  json["images_on_disk"] = result.images_on_disk;
   json["undisturbed_ms"] = Percentiles(result.undisturbed);
   for (const auto& [what, growth] : result.growths) {
     json["growth"][what] = {

@@ -139,7 +139,8 @@ Json ToJson(const v1::FunctionStatus& function) {
 }
 
 std::string MovesText(const v1::SpillMoves& moves) {
-  const double rate = moves.seconds() > 0 ? static_cast<double>(moves.bytes()) / moves.seconds() : 0;
+  const double rate =
+      moves.seconds() > 0 ? static_cast<double>(moves.bytes()) / moves.seconds() : 0;
   return fmt::format("{} ({}{})", moves.images(), HumanRate(rate),
                      moves.failures() > 0 ? fmt::format(", {} failed", moves.failures()) : "");
 }

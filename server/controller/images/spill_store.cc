@@ -72,15 +72,7 @@ void SpillStore::Write(const SessionPtr& session, const Then& then) {
         work->duration = loop_.Now() - begin;
       },
       [this, work, session, then] {
-        if (!work->image.ok()) {
-          ++figures_.out.failures;
-          paused_until_ = loop_.Now() + kPauseAfterFailure;
-          spdlog::error(
-              "images stay in host memory for {} s: {}",
-              std::chrono::duration_cast<std::chrono::seconds>(kPauseAfterFailure).count(),
-              work->image.status().ToString());
-          return Keep(session, work->image.status(), then);
-        }
+        if (!work->image.ok()) return Keep(session, work->image.status(), then);
         Count(figures_.out, work->image->bytes(), work->duration);
         OnWritten(session, *std::move(work->image), then);
       });
@@ -114,6 +106,11 @@ void SpillStore::OnWritten(const SessionPtr& session, SpilledImage image, const 
 
 void SpillStore::Keep(const SessionPtr& session, const absl::Status& why, const Then& then) {
   session->memory.spill.state = State::kInMemory;
+  ++figures_.out.failures;
+  paused_until_ = loop_.Now() + kPauseAfterFailure;
+  spdlog::error("images stay in host memory for {} s: {}",
+                std::chrono::duration_cast<std::chrono::seconds>(kPauseAfterFailure).count(),
+                why.ToString());
   then(why);
 }
 

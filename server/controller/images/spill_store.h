@@ -28,10 +28,7 @@ class SpillStore {
   // All references must outlive the object.
   SpillStore(const Options& options, ExecutorTable& executors, TaskLoop& loop,
              Files& disk = SystemFiles())
-      : folder_(options.folder),
-        executors_(executors),
-        loop_(loop),
-        disk_(disk) {
+      : folder_(options.folder), executors_(executors), loop_(loop), disk_(disk) {
     figures_.limit = options.limit;
   }
 
@@ -62,7 +59,7 @@ class SpillStore {
   void Unpin(const SessionPtr& session, const Then& then);
   void Write(const SessionPtr& session, const Then& then);
   void OnWritten(const SessionPtr& session, SpilledImage image, const Then& then);
-  // The image stays in host memory.
+  // The image stays in host memory, and so do others for a while.
   void Keep(const SessionPtr& session, const absl::Status& why, const Then& then);
   void OnRead(const SessionPtr& session, const absl::Status& status, const Then& then);
   void NoteOnDisk(const SpilledImage& image);

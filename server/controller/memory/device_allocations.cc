@@ -50,9 +50,7 @@ void DeviceAllocations::MallocWithRoom(const SessionPtr& session, const wire::Ma
                                        const StepQueue::Finish& finish) {
   const auto malloc = [this, session, call, finish] { MallocNow(session, call, finish); };
   if (!ReasonToRefuse(*session, call.bytes).empty()) return malloc();
-  // The allocation may begin a chunk, and end in another one.
-  const Bytes chunk = session->memory.device->chunk_bytes();
-  room_.Await(RoundUp(call.bytes, chunk) + chunk, malloc);
+  room_.AwaitFor(*session->memory.device, call.bytes, malloc);
 }
 
 std::string DeviceAllocations::ReasonToRefuse(const ClientSession& session, Bytes bytes) const {

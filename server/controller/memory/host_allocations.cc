@@ -27,8 +27,15 @@ v1::DaemonMessage UnmapMessage(const ClientSession& session, memory::Block block
 }  // namespace
 
 void HostAllocations::Alloc(const SessionPtr& session, const wire::HostAlloc& call) {
-  session->steps.Add([this, session, call](const StepQueue::Finish& finish) {
-    room_.Await(call.bytes, [this, session, call, finish] { AllocNow(session, call, finish); });
+  const auto alloc = [this, session, call] {
+    session->steps.Add([this, session, call](const StepQueue::Finish& finish) {
+      AllocNow(session, call, finish);
+    });
+  };
+  // Not in a step: evictions, which make room, are steps of this session, too.
+  if (!session->memory.host) return alloc();
+  room_.AwaitFor(*session->memory.host, call.bytes, [session, alloc] {
+    if (session->state == ClientSession::State::kOpen) alloc();
   });
 }
 

@@ -16,14 +16,19 @@ using State = ImageSpill::State;
 // One part in so many of the budget is kept free.
 constexpr Bytes kFreeShare = 16;
 
-constexpr Duration kEvictionPeriod = std::chrono::milliseconds(100);
+constexpr Duration kLookAgain = std::chrono::milliseconds(10);
+constexpr Duration kEvictionPatience = std::chrono::seconds(1);
 
 }  // namespace
 
-void HostRoom::Await(Bytes bytes, Task then) {
-  const bool is_hopeless = store_.figures().limit == 0 || bytes > segments_.host_memory().budget;
-  if (is_hopeless || HasRoom(bytes)) return then();
-  allocations_.push_back({bytes, std::nullopt, [then = std::move(then)](bool) { then(); }});
+void HostRoom::AwaitFor(const memory::RangeAllocator& allocator, Bytes bytes, Task then) {
+  const Bytes budget = segments_.host_memory().budget;
+  if (store_.figures().limit == 0 || bytes > budget) return then();
+  // An allocation may begin a chunk, and end in another one.
+  const Bytes chunk = allocator.chunk_bytes();
+  const Bytes needed = std::min(budget, RoundUp(bytes, chunk) + chunk);
+  if (HasRoom(needed)) return then();
+  allocations_.push_back({needed, std::nullopt, [then = std::move(then)](bool) { then(); }});
   Advance();
 }
 
@@ -62,16 +67,20 @@ void HostRoom::NoteMoved(ClientSession& session) {
 void HostRoom::OnWanted(InstanceId instance) {
   const FunctionInstance& wanted = instances_.At(instances_.LeadOf(instance));
   for (const SessionPtr& session : sessions_.Of(wanted)) {
-    ImageSpill& spill = session->memory.spill;
-    if (spill.state == State::kInMemory || spill.state == State::kComing) continue;
-    if (std::exchange(spill.is_wanted, true) || !spill.is_on_disk()) continue;
+    SpillStore::NoteWanted(*session);
+    if (!session->memory.spill.is_on_disk()) continue;
     session->steps.Add([this, session](const StepQueue::Finish& finish) {
-      BringBack(session, Patience(), [session, finish](const absl::Status&) {
-        session->memory.spill.is_wanted = false;
-        finish();
-      });
+      const bool is_on_disk = session->memory.spill.is_on_disk();
+      if (!is_on_disk || !HasRoom(session->memory.device->occupied_bytes())) return finish();
+      Read(session, [finish](const absl::Status&) { finish(); });
     });
   }
+}
+
+void HostRoom::AdvanceSoon() {
+  if (allocations_.empty() && returns_.empty()) return;
+  // The decision may be part of a session's step.
+  loop_.Post([this] { Advance(); });
 }
 
 void HostRoom::Advance() {
@@ -79,12 +88,19 @@ void HostRoom::Advance() {
   Serve(allocations_);
   if (allocations_.empty()) Serve(returns_);
   is_advancing_ = false;
+  const bool is_done = allocations_.empty() && returns_.empty();
+  if (is_done || std::exchange(looks_again_, true)) return;
+  // Steps of sessions end without a word to this object.
+  loop_.RunAt(loop_.Now() + kLookAgain, [this] {
+    looks_again_ = false;
+    Advance();
+  });
 }
 
 void HostRoom::KeepFree() {
   Advance();
   if (is_spilling_ || HasRoom(segments_.host_memory().budget / kFreeShare)) return;
-  if (const SessionPtr idle = Choose(/*is_on_gpu=*/false)) Spill(idle);
+  if (const SessionPtr idle = Choose(Demand::kNone, /*is_on_gpu=*/false)) Spill(idle);
 }
 
 void HostRoom::Serve(std::deque<Waiter>& waiters) {
@@ -100,19 +116,38 @@ void HostRoom::Serve(std::deque<Waiter>& waiters) {
 }
 
 bool HostRoom::IsMakingRoom() {
-  if (is_spilling_) return true;
-  if (const SessionPtr idle = Choose(/*is_on_gpu=*/false)) {
-    Spill(idle);
-    return true;
+  if (is_spilling_ || IsEvicting()) return true;
+  for (const Demand demand : {Demand::kNone, Demand::kWaiting}) {
+    if (const SessionPtr here = Choose(demand, /*is_on_gpu=*/false)) {
+      Spill(here);
+      return true;
+    }
+    if (const SessionPtr resident = Choose(demand, /*is_on_gpu=*/true)) {
+      Evict(resident);
+      return true;
+    }
   }
-  const SessionPtr resident = Choose(/*is_on_gpu=*/true);
-  if (resident) Evict(resident);
-  return resident != nullptr;
+  return IsAnyBusy();
+}
+
+bool HostRoom::IsAnyBusy() const {
+  const auto& all = sessions_.all();
+  return std::any_of(all.begin(), all.end(), [this](const auto& entry) {
+    const ClientSession& session = *entry.second;
+    return session.memory.files && !session.steps.idle() && MaySpill(session);
+  });
+}
+
+bool HostRoom::IsEvicting() const {
+  const SessionPtr session = sessions_.Find(evicted_);
+  // The scheduler may decide otherwise.
+  if (!session || loop_.Now() - evicted_at_ >= kEvictionPatience) return false;
+  const scheduler::Instance& known = scheduler_.node().instances.at(session->instance);
+  return known.tenancy.is_idle() && !known.image.copies.empty();
 }
 
 void HostRoom::Evict(const SessionPtr& session) {
-  // The scheduler may decide otherwise: ask not at every decision.
-  if (loop_.Now() - evicted_at_ < kEvictionPeriod) return;
+  evicted_ = session->id;
   evicted_at_ = loop_.Now();
   // Posted: this may be within another decision. Advance goes on after the scheduler's next.
   loop_.Post([this, session] {
@@ -140,7 +175,7 @@ void HostRoom::Spill(const SessionPtr& session) {
 }
 
 bool HostRoom::MaySpill(const ClientSession& session) const {
-  if (!session.is_able() || session.lease.id || session.lease.is_wanted) return false;
+  if (!session.is_able() || session.lease.id) return false;
   const FunctionInstance& instance = instances_.Of(session);
   const bool is_alone = instance.shards.size() == 1 && !instance.is_sharing &&
                         !session.shared.was_opened() && sessions_.PeersOf(session).empty();
@@ -148,19 +183,20 @@ bool HostRoom::MaySpill(const ClientSession& session) const {
   const bool has_image = bytes > 0 && session.memory.spill.state == State::kInMemory;
   if (!is_alone || !has_image || !store_.TakesNow(bytes)) return false;
   const scheduler::Instance& known = scheduler_.node().instances.at(instance.id);
-  return known.tenancy.is_idle() && known.waiting.empty() && !known.image.is_pinned;
+  return known.tenancy.is_idle() && !known.image.is_pinned;
 }
 
-SessionPtr HostRoom::Choose(bool is_on_gpu) const {
+SessionPtr HostRoom::Choose(Demand demand, bool is_on_gpu) const {
   SessionPtr least;
   double least_use = 0;
   for (const auto& [id, session] : sessions_.all()) {
-    if (!session->memory.files || !MaySpill(*session)) continue;
-    const scheduler::Image& image = scheduler_.node().instances.at(session->instance).image;
-    if (image.copies.empty() == is_on_gpu) continue;
-    if (least && image.log_use >= least_use) continue;
+    if (!session->memory.files || !session->steps.idle() || !MaySpill(*session)) continue;
+    const scheduler::Instance& known = scheduler_.node().instances.at(session->instance);
+    const bool is_of_kind = known.waiting.empty() == (demand == Demand::kNone) &&
+                            known.image.copies.empty() != is_on_gpu;
+    if (!is_of_kind || (least && known.image.log_use >= least_use)) continue;
     least = session;
-    least_use = image.log_use;
+    least_use = known.image.log_use;
   }
   return least;
 }

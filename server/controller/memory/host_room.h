@@ -17,9 +17,9 @@
 
 namespace torpor::server {
 
-// Makes room in the budget of host memory: spills images of instances that are not in use, those
-// that are used least first, and brings images back when they are needed. On the controller's
-// thread.
+// Makes room in the budget of host memory: spills images of instances that have no GPU, and brings
+// images back when they are needed. Instances without a request come first and, among equals, those
+// that are used least. On the controller's thread.
 class HostRoom {
  public:
   using Task = TaskLoop::Task;
@@ -40,21 +40,21 @@ class HostRoom {
         loop_(loop),
         on_lost_(std::move(on_lost)) {}
 
-  // For an allocation: calls `then`, perhaps at once, when `bytes` of the budget are free, or no more
+  // Calls `then`, perhaps at once, when the budget has room for `bytes` of `allocator`, or no more
   // can be spilled.
-  void Await(Bytes bytes, Task then);
+  void AwaitFor(const memory::RangeAllocator& allocator, Bytes bytes, Task then);
   // Part of a step of the session: makes sure that the image is in host memory, once there is room.
   // ResourceExhausted if there was none until `until`; DataLoss or Unavailable if the image is
   // lost.
   void BringBack(const SessionPtr& session, TimePoint until, const Then& then);
   // A request that needs the image waits so long.
   TimePoint Patience() const { return loop_.Now() + kPatience; }
-  // A request for the instance has arrived: brings images back ahead of the GPU.
+  // A request for the instance has arrived: brings images back ahead of the GPU, if there is room.
   void OnWanted(InstanceId instance);
 
   // Goes on where images have become idle, or have left a GPU. Call after each decision of the
   // scheduler.
-  void Advance();
+  void AdvanceSoon();
   // Keeps a part of the budget free, for sessions that begin and programs that allocate. Call once
   // a second.
   void KeepFree();
@@ -70,16 +70,22 @@ class HostRoom {
     std::function<void(bool has_room)> then;
   };
 
+  void Advance();
   // Serves waiters in their order, as far as there is room, or none can be made.
   void Serve(std::deque<Waiter>& waiters);
   // Whether images are spilled, or about to be. Begins if not.
   bool IsMakingRoom();
   void Spill(const SessionPtr& session);
-  // Asks the scheduler to evict the image, in order to spill it then.
+  // Asks the scheduler to evict the image, in order to spill it then. One at a time.
   void Evict(const SessionPtr& session);
-  // The session with the least use among those whose images may be spilled: on no GPU, or only to
-  // be evicted first. Null if there is none.
-  SessionPtr Choose(bool is_on_gpu) const;
+  bool IsEvicting() const;
+  // Whether an image can be spilled once its session's steps are done.
+  bool IsAnyBusy() const;
+  // Whether the session's instance has requests that wait for a GPU.
+  enum class Demand { kNone, kWaiting };
+  // The session with the least use among those of this kind whose images may be spilled: at once
+  // or, if `is_on_gpu`, after an eviction. Null if there is none.
+  SessionPtr Choose(Demand demand, bool is_on_gpu) const;
   bool MaySpill(const ClientSession& session) const;
   bool HasRoom(Bytes bytes) const { return bytes <= segments_.free_host_bytes(); }
   void Read(const SessionPtr& session, const Then& then);
@@ -98,7 +104,9 @@ class HostRoom {
   std::deque<Waiter> returns_;
   bool is_advancing_ = false;
   bool is_spilling_ = false;
-  TimePoint evicted_at_{};  // when an eviction was asked for
+  bool looks_again_ = false;  // a timer runs
+  SessionId evicted_;         // by request of this object
+  TimePoint evicted_at_{};
 };
 
 }  // namespace torpor::server

@@ -24,8 +24,14 @@ class AdminRequestsTest : public NodeWorld {
   const std::unique_ptr<scheduler::Scheduler> own_scheduler_ = MakeScheduler();
   scheduler::Scheduler& scheduler_ = *own_scheduler_;
   PeerAccess peers_{tables_.executors, tables_.sessions};
-  ImageSwaps swaps_{
-      tables_.executors, tables_.instances, tables_.sessions, peers_, host_.room, telemetry_, loop_, [] {}};
+  ImageSwaps swaps_{tables_.executors,
+                    tables_.instances,
+                    tables_.sessions,
+                    peers_,
+                    host_.room,
+                    telemetry_,
+                    loop_,
+                    [] {}};
   SessionSaves saves_{tables_.sessions, swaps_, loop_};
   AdminRequests requests_{
       tables_.instances, tables_.sessions, tables_.executors, saves_, scheduler_, events_, loop_};

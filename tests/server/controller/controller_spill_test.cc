@@ -125,6 +125,7 @@ TEST_F(ControllerSpill, AReturnWaitsForRoom) {
   EXPECT_TRUE(IsOnDisk(a));
   Release(in_b);
   ASSERT_TRUE(GiveBack(b));
+  loop_.Advance(std::chrono::milliseconds(20));
   Settle();
   ASSERT_TRUE(TakeLease(a));
   EXPECT_EQ(MemoryOf(a), Pattern(1));

@@ -37,8 +37,14 @@ class LeasesTest : public NodeWorld {
   std::vector<InstanceLease> ended_;
   std::vector<std::string> closed_;
   PeerAccess peers_{tables_.executors, tables_.sessions};
-  ImageSwaps swaps_{
-      tables_.executors, tables_.instances, tables_.sessions, peers_, host_.room, telemetry_, loop_, [] {}};
+  ImageSwaps swaps_{tables_.executors,
+                    tables_.instances,
+                    tables_.sessions,
+                    peers_,
+                    host_.room,
+                    telemetry_,
+                    loop_,
+                    [] {}};
   ImplicitRequests implicit_{tables_.sessions, events_};
   InstanceHealth health_{tables_.instances, tables_.sessions, events_, loop_};
   LeaseService leases_{

@@ -52,8 +52,14 @@ class RequestsTest : public NodeWorld {
   RequestTraces traces_{tables_.instances, scheduler_, loop_, 10};
   InstanceHealth health_{tables_.instances, tables_.sessions, events_, loop_};
   PeerAccess peers_{tables_.executors, tables_.sessions};
-  ImageSwaps swaps_{
-      tables_.executors, tables_.instances, tables_.sessions, peers_, host_.room, telemetry_, loop_, [] {}};
+  ImageSwaps swaps_{tables_.executors,
+                    tables_.instances,
+                    tables_.sessions,
+                    peers_,
+                    host_.room,
+                    telemetry_,
+                    loop_,
+                    [] {}};
   SessionSaves saves_{tables_.sessions, swaps_, loop_};
   Requests requests_{tables_.instances,
                      tables_.sessions,

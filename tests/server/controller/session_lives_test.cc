@@ -33,7 +33,8 @@ class SessionLivesTest : public NodeWorld {
                          events_,
                          loop_,
                          kChunk,
-                         host_.segments, host_.room,
+                         host_.segments,
+                         host_.room,
                          [this](const SessionPtr& session, const StepQueue::Finish& finish) {
                            closing_.Finish(session, finish);
                          }};

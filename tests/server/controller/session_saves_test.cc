@@ -36,8 +36,14 @@ class SessionSavesTest : public NodeWorld {
   }
 
   PeerAccess peers_{tables_.executors, tables_.sessions};
-  ImageSwaps swaps_{
-      tables_.executors, tables_.instances, tables_.sessions, peers_, host_.room, telemetry_, loop_, [] {}};
+  ImageSwaps swaps_{tables_.executors,
+                    tables_.instances,
+                    tables_.sessions,
+                    peers_,
+                    host_.room,
+                    telemetry_,
+                    loop_,
+                    [] {}};
   SessionSaves saves_{tables_.sessions, swaps_, loop_};
   int answers_ = 0;
   absl::Status outcome_;

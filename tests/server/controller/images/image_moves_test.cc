@@ -19,8 +19,14 @@ class ImageMovesTest : public NodeWorld {
   }
 
   PeerAccess peers_{tables_.executors, tables_.sessions};
-  ImageSwaps swaps_{
-      tables_.executors, tables_.instances, tables_.sessions, peers_, host_.room, telemetry_, loop_, [] {}};
+  ImageSwaps swaps_{tables_.executors,
+                    tables_.instances,
+                    tables_.sessions,
+                    peers_,
+                    host_.room,
+                    telemetry_,
+                    loop_,
+                    [] {}};
   ImageMoves moves_{tables_.executors, swaps_};
   const SessionPtr session_ = AddSession("a");
   std::optional<OperationResult> arrived_;

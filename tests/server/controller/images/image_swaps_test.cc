@@ -14,9 +14,14 @@ class ImageSwapsTest : public NodeWorld {
   int arrivals_ = 0;
   std::optional<OperationResult> result_;
   PeerAccess peers_{tables_.executors, tables_.sessions};
-  ImageSwaps swaps_{
-      tables_.executors,      tables_.instances, tables_.sessions, peers_, host_.room, telemetry_, loop_,
-      [this] { ++arrivals_; }};
+  ImageSwaps swaps_{tables_.executors,
+                    tables_.instances,
+                    tables_.sessions,
+                    peers_,
+                    host_.room,
+                    telemetry_,
+                    loop_,
+                    [this] { ++arrivals_; }};
 };
 
 TEST_F(ImageSwapsTest, BringsAnImageOnce) {

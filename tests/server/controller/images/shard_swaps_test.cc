@@ -12,8 +12,14 @@ class ShardSwapsTest : public NodeWorld {
   const std::unique_ptr<scheduler::Scheduler> own_scheduler_ = MakeScheduler();
   scheduler::Scheduler& scheduler_ = *own_scheduler_;
   PeerAccess peers_{tables_.executors, tables_.sessions};
-  ImageSwaps swaps_{
-      tables_.executors, tables_.instances, tables_.sessions, peers_, host_.room, telemetry_, loop_, [] {}};
+  ImageSwaps swaps_{tables_.executors,
+                    tables_.instances,
+                    tables_.sessions,
+                    peers_,
+                    host_.room,
+                    telemetry_,
+                    loop_,
+                    [] {}};
   ImageMoves moves_{tables_.executors, swaps_};
   ShardSwaps shards_{tables_.instances, tables_.sessions, swaps_,    moves_,
                      scheduler_,        events_,          telemetry_};

@@ -26,8 +26,8 @@ class DeviceAllocationsTest : public NodeWorld {
   MemoryLimits limits_{tables_.sessions, tables_.executors, kChunk};
   FreedPages freed_{tables_.sessions, tables_.executors, loop_};
   DeviceAllocations allocations_{
-      tables_.instances, tables_.sessions, tables_.executors, peers_, limits_,
-      host_.segments,    host_.room,       freed_,              events_, loop_};
+      tables_.instances, tables_.sessions, tables_.executors, peers_, limits_, host_.segments,
+      host_.room,        freed_,           events_,           loop_};
   const SessionPtr session_ = AddSession("a");
 };
 

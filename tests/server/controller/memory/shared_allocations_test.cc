@@ -26,13 +26,19 @@ class SharedAllocationsTest : public NodeWorld {
 
   int finished_ = 0;
   PeerAccess peers_{tables_.executors, tables_.sessions};
-  ImageSwaps swaps_{
-      tables_.executors, tables_.instances, tables_.sessions, peers_, host_.room, telemetry_, loop_, [] {}};
+  ImageSwaps swaps_{tables_.executors,
+                    tables_.instances,
+                    tables_.sessions,
+                    peers_,
+                    host_.room,
+                    telemetry_,
+                    loop_,
+                    [] {}};
   MemoryLimits limits_{tables_.sessions, tables_.executors, kChunk};
   FreedPages freed_{tables_.sessions, tables_.executors, loop_};
   DeviceAllocations allocations_{
-      tables_.instances, tables_.sessions, tables_.executors, peers_, limits_,
-      host_.segments,    host_.room,       freed_,              events_, loop_};
+      tables_.instances, tables_.sessions, tables_.executors, peers_, limits_, host_.segments,
+      host_.room,        freed_,           events_,           loop_};
   SharedAllocations shared_{tables_.instances,
                             tables_.sessions,
                             swaps_,

@@ -77,9 +77,9 @@ class PinningAheadTest : public testing::Test {
     StatesIn(*SharedMapping::Map(files.states, StateBytes(kNodeBytes)), kNodeBytes)
         .NoteUpload(extent);
     const std::vector<char> bytes(extent.bytes(), 'x');
-    EXPECT_EQ(pwrite(files.image.get(), bytes.data(), bytes.size(),
-                     static_cast<off_t>(extent.begin)),
-              static_cast<ssize_t>(bytes.size()));
+    EXPECT_EQ(
+        pwrite(files.image.get(), bytes.data(), bytes.size(), static_cast<off_t>(extent.begin)),
+        static_cast<ssize_t>(bytes.size()));
   }
   bool Step() { return *task_.Step(nullptr, is_wanted_); }
 
