@@ -54,14 +54,14 @@ void Fill(const NodeSnapshot& node, const GpuSnapshot& gpu, v1::GpuMemory& statu
   }
 }
 
-void Fill(const SpillSnapshot::Moves& moves, v1::SpillMoves& status) {
+void Fill(const SpillFigures::Moves& moves, v1::SpillMoves& status) {
   status.set_images(moves.images);
   status.set_bytes(moves.bytes);
   status.set_seconds(ToSeconds(moves.duration));
   status.set_failures(moves.failures);
 }
 
-void Fill(const SpillSnapshot& spills, v1::SpillStatus& status) {
+void Fill(const SpillFigures& spills, v1::SpillStatus& status) {
   status.set_limit_bytes(spills.limit);
   status.set_bytes(spills.bytes);
   status.set_images(spills.images);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "server/controller/model/spill_figures.h"
 
 namespace torpor::server {
 
@@ -111,26 +112,11 @@ struct HostMemorySnapshot {
   std::uint64_t refusals = 0;  // of allocations and sessions
 };
 
-// Images that have left host memory for a disk, and have come back.
-struct SpillSnapshot {
-  struct Moves {
-    std::uint64_t images = 0;
-    Bytes bytes = 0;
-    Duration duration{};
-    std::uint64_t failures = 0;
-  };
-  Bytes limit = 0;  // 0: none are spilled
-  Bytes bytes = 0;  // on the disk
-  std::uint64_t images = 0;
-  Moves out;
-  Moves back;
-};
-
 struct NodeSnapshot {
   std::string state;  // starting, ready, draining
   AddressSnapshot addresses;
   HostMemorySnapshot host_memory;
-  SpillSnapshot spills;
+  SpillFigures spills;
   std::string policy;
   std::optional<double> alpha;  // unset if the policy has none
   std::vector<GpuSnapshot> gpus;

@@ -127,7 +127,7 @@ SpillSeries::SpillSeries(Registry& registry)
                            "Moves that the disk failed: out, the image stays in host memory; "
                            "back, it is lost.")) {}
 
-void SpillSeries::Render(const SpillSnapshot& spills) {
+void SpillSeries::Render(const SpillFigures& spills) {
   limit_bytes_.Set(static_cast<double>(spills.limit));
   bytes_.Set(static_cast<double>(spills.bytes));
   images_.Set(static_cast<double>(spills.images));
@@ -135,7 +135,7 @@ void SpillSeries::Render(const SpillSnapshot& spills) {
   Render("back", spills.back);
 }
 
-void SpillSeries::Render(const char* direction, const SpillSnapshot::Moves& moves) {
+void SpillSeries::Render(const char* direction, const SpillFigures::Moves& moves) {
   const Labels labels = {{"direction", direction}};
   RaiseTo(moves_.Add(labels), static_cast<double>(moves.images));
   RaiseTo(moved_bytes_.Add(labels), static_cast<double>(moves.bytes));

@@ -81,10 +81,10 @@ class SpillSeries {
  public:
   explicit SpillSeries(prometheus::Registry& registry);
 
-  void Render(const SpillSnapshot& spills);
+  void Render(const SpillFigures& spills);
 
  private:
-  void Render(const char* direction, const SpillSnapshot::Moves& moves);
+  void Render(const char* direction, const SpillFigures::Moves& moves);
 
   prometheus::Gauge& limit_bytes_;
   prometheus::Gauge& bytes_;

@@ -71,7 +71,7 @@ void ImageSwaps::SwapInNow(const SessionPtr& session, GpuIndex gpu, std::optiona
     then(is_same ? OperationResult() : OperationResult::Lost());
     finish();
   };
-  room_.BringBack(session, room_.Patience(), [=, this](const absl::Status& here) {
+  returns_.BringBack(session, [=, this](const absl::Status& here) {
     if (!here.ok()) {
       OperationResult failed;
       failed.status = here;

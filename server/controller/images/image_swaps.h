@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "server/controller/images/peer_access.h"
-#include "server/controller/memory/host_room.h"
 #include "server/controller/model/executor_table.h"
+#include "server/controller/model/image_return.h"
 #include "server/controller/model/instance_table.h"
 #include "server/controller/model/session_table.h"
 #include "server/controller/model/task_loop.h"
@@ -23,12 +23,13 @@ class ImageSwaps {
   // Posts `arrived` to the loop whenever an image's arrival has ended. The arguments must outlive
   // the object.
   ImageSwaps(ExecutorTable& executors, const InstanceTable& instances, const SessionTable& sessions,
-             PeerAccess& peers, HostRoom& room, Telemetry& telemetry, TaskLoop& loop, Task arrived)
+             PeerAccess& peers, ImageReturn& returns, Telemetry& telemetry, TaskLoop& loop,
+             Task arrived)
       : executors_(executors),
         instances_(instances),
         sessions_(sessions),
         peers_(peers),
-        room_(room),
+        returns_(returns),
         telemetry_(telemetry),
         loop_(loop),
         arrived_(std::move(arrived)) {}
@@ -111,7 +112,7 @@ class ImageSwaps {
   const InstanceTable& instances_;
   const SessionTable& sessions_;
   PeerAccess& peers_;
-  HostRoom& room_;
+  ImageReturn& returns_;
   Telemetry& telemetry_;
   TaskLoop& loop_;
   const Task arrived_;

@@ -26,6 +26,14 @@ constexpr Duration kPauseAfterFailure = std::chrono::seconds(30);
 
 constexpr const char* kSuffix = ".image";
 
+v1::DaemonMessage UnpinMessage(const ClientSession& session, memory::Block segment) {
+  v1::DaemonMessage message;
+  message.mutable_release_image()->set_session_id(session.id.value);
+  message.mutable_release_image()->set_is_leaving_host(true);
+  SetExtent(*message.mutable_release_image()->mutable_extent(), segment);
+  return message;
+}
+
 }  // namespace
 
 std::string SpillStore::PathOf(SessionId session) const {
@@ -48,12 +56,9 @@ void SpillStore::Spill(const SessionPtr& session, const Then& then) {
 void SpillStore::Unpin(const SessionPtr& session, const Then& then) {
   Join join(then);
   for (const memory::Block& segment : session->memory.device_segments) {
-    v1::DaemonMessage message;
-    message.mutable_release_image()->set_session_id(session->id.value);
-    message.mutable_release_image()->set_is_leaving_host(true);
-    SetExtent(*message.mutable_release_image()->mutable_extent(), segment);
     join.Add();
-    executors_.RunOnAll(message, [join](const absl::Status& status) { join.Done(status); });
+    executors_.RunOnAll(UnpinMessage(*session, segment),
+                        [join](const absl::Status& status) { join.Done(status); });
   }
   join.Done();
 }
@@ -93,15 +98,33 @@ void SpillStore::OnWritten(const SessionPtr& session, SpilledImage image, const 
                       status] { *status = files->GiveBackPages(wire::SharedMemory::kImage); },
                      [this, session, status, then] {
                        if (!status->ok()) spdlog::error("{}", status->ToString());
-                       // An executor that has started meanwhile may have pinned pages that have
-                       // gone.
-                       Unpin(session, [session, then](const absl::Status& unpinned) {
-                         if (!unpinned.ok()) spdlog::error("{}", unpinned.ToString());
+                       ForgetPins(session, [session, then](const absl::Status&) {
                          session->memory.freed = {};
                          session->memory.spill.state = State::kOnDisk;
                          then(absl::OkStatus());
                        });
                      });
+}
+
+// An executor that has started meanwhile may have pinned pages which the file has lost since.
+void SpillStore::ForgetPins(const SessionPtr& session, const Then& then) {
+  Join join(then);
+  for (const auto& [gpu, executor] : executors_) {
+    if (!executor.is_attached()) continue;
+    for (const memory::Block& segment : session->memory.device_segments) {
+      join.Add();
+      executors_.Run(gpu, UnpinMessage(*session, segment),
+                     [this, gpu = gpu, join](const OperationResult& result) {
+                       const absl::Status status = result.status_unless_lost();
+                       if (status.ok()) return join.Done();
+                       // Later copies would come from the lost pages.
+                       executors_.KillAndAwait(
+                           gpu, absl::StrCat("it keeps pages of an image: ", status.ToString()),
+                           [join](const OperationResult&) { join.Done(); });
+                     });
+    }
+  }
+  join.Done();
 }
 
 void SpillStore::Keep(const SessionPtr& session, const absl::Status& why, const Then& then) {
@@ -185,7 +208,7 @@ void SpillStore::Drop(ClientSession& session) {
       [] {});
 }
 
-void SpillStore::Count(SpillSnapshot::Moves& moves, Bytes bytes, Duration duration) {
+void SpillStore::Count(SpillFigures::Moves& moves, Bytes bytes, Duration duration) {
   ++moves.images;
   moves.bytes += bytes;
   moves.duration += duration;

@@ -10,8 +10,8 @@
 #include "base/files.h"
 #include "server/controller/model/client_session.h"
 #include "server/controller/model/executor_table.h"
+#include "server/controller/model/spill_figures.h"
 #include "server/controller/model/task_loop.h"
-#include "server/controller/node_snapshot.h"
 
 namespace torpor::server {
 
@@ -48,15 +48,17 @@ class SpillStore {
   void Remove(ClientSession& session);
   // The session of an earlier torpord has its image on the disk.
   void Adopt(const ClientSession& session);
-  // Removes the files of all sessions but these, which were adopted. Blocks.
+  // Removes all files but those of `known` sessions. Blocks.
   void RemoveUnknown(const std::set<SessionId>& known) const;
 
-  const SpillSnapshot& figures() const { return figures_; }
+  const SpillFigures& figures() const { return figures_; }
 
  private:
   std::string PathOf(SessionId session) const;
   // Lets all executors unpin the image in the host.
   void Unpin(const SessionPtr& session, const Then& then);
+  // The same once the pages have left host memory. Ends executors that do not.
+  void ForgetPins(const SessionPtr& session, const Then& then);
   void Write(const SessionPtr& session, const Then& then);
   void OnWritten(const SessionPtr& session, SpilledImage image, const Then& then);
   // The image stays in host memory, and so do others for a while.
@@ -65,13 +67,13 @@ class SpillStore {
   void NoteOnDisk(const SpilledImage& image);
   // The file is needed no more.
   void Drop(ClientSession& session);
-  static void Count(SpillSnapshot::Moves& moves, Bytes bytes, Duration duration);
+  static void Count(SpillFigures::Moves& moves, Bytes bytes, Duration duration);
 
   const std::string folder_;
   ExecutorTable& executors_;
   TaskLoop& loop_;
   Files& disk_;
-  SpillSnapshot figures_;
+  SpillFigures figures_;
   TimePoint paused_until_{};  // after a failure
 };
 

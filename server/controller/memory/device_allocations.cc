@@ -195,9 +195,9 @@ void DeviceAllocations::Free(const SessionPtr& session, const wire::Free& call) 
   ++session->memory.unfinished_frees;
   session->steps.Add([this, session, call](const StepQueue::Finish& finish) {
     // What is freed is cleared in host memory. Clients do not wait for that.
-    room_.BringBack(session, TimePoint::max(), [this, session, call, finish](const absl::Status&) {
-      FreeInStep(session, call, finish);
-    });
+    room_.BringBackUntil(
+        TimePoint::max(), session,
+        [this, session, call, finish](const absl::Status&) { FreeInStep(session, call, finish); });
   });
 }
 

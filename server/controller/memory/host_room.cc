@@ -16,6 +16,9 @@ using State = ImageSpill::State;
 // One part in so many of the budget is kept free.
 constexpr Bytes kFreeShare = 16;
 
+// Within this time leases of other sessions end, and disks write.
+constexpr Duration kPatience = std::chrono::seconds(30);
+
 constexpr Duration kLookAgain = std::chrono::milliseconds(10);
 constexpr Duration kEvictionPatience = std::chrono::seconds(1);
 
@@ -32,7 +35,11 @@ void HostRoom::AwaitFor(const memory::RangeAllocator& allocator, Bytes bytes, Ta
   Advance();
 }
 
-void HostRoom::BringBack(const SessionPtr& session, TimePoint until, const Then& then) {
+void HostRoom::BringBack(const SessionPtr& session, const Then& then) {
+  BringBackUntil(loop_.Now() + kPatience, session, then);
+}
+
+void HostRoom::BringBackUntil(TimePoint until, const SessionPtr& session, const Then& then) {
   if (!session->memory.spill.is_on_disk()) return then(absl::OkStatus());
   const Bytes bytes = session->memory.device->occupied_bytes();
   const auto read = [this, session, bytes, then](bool has_room) {
@@ -166,7 +173,7 @@ void HostRoom::Spill(const SessionPtr& session) {
       // An image in use is not chosen again before something changes.
       if (!absl::IsAborted(status)) loop_.Post([this] { KeepFree(); });
     };
-    // Steps before this one may have changed what was chosen.
+    // Earlier steps may have brought the image to a GPU.
     const bool is_here = session->is_announced && session->memory.spill.state == State::kInMemory;
     const bool is_idle = !session->image.gpu() && session->image.replicas().empty();
     if (is_here && is_idle && MaySpill(*session)) return store_.Spill(session, done);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "server/controller/images/spill_store.h"
 #include "server/controller/memory/session_segments.h"
 #include "server/controller/model/event_sink.h"
+#include "server/controller/model/image_return.h"
 #include "server/controller/model/instance_table.h"
 #include "server/controller/model/session_table.h"
 #include "server/controller/model/task_loop.h"
@@ -20,10 +20,9 @@ namespace torpor::server {
 // Makes room in the budget of host memory: spills images of instances that have no GPU, and brings
 // images back when they are needed. Instances without a request come first and, among equals, those
 // that are used least. On the controller's thread.
-class HostRoom {
+class HostRoom final : public ImageReturn {
  public:
   using Task = TaskLoop::Task;
-  using Then = SpillStore::Then;
   // The image of a session on the disk cannot be read.
   using OnLost = std::function<void(const SessionPtr&, const std::string& why)>;
 
@@ -43,12 +42,9 @@ class HostRoom {
   // Calls `then`, perhaps at once, when the budget has room for `bytes` of `allocator`, or no more
   // can be spilled.
   void AwaitFor(const memory::RangeAllocator& allocator, Bytes bytes, Task then);
-  // Part of a step of the session: makes sure that the image is in host memory, once there is room.
-  // ResourceExhausted if there was none until `until`; DataLoss or Unavailable if the image is
-  // lost.
-  void BringBack(const SessionPtr& session, TimePoint until, const Then& then);
-  // A request that needs the image waits so long.
-  TimePoint Patience() const { return loop_.Now() + kPatience; }
+  void BringBack(const SessionPtr& session, const Then& then) override;
+  // As BringBack, with another patience.
+  void BringBackUntil(TimePoint until, const SessionPtr& session, const Then& then);
   // A request for the instance has arrived: brings images back ahead of the GPU, if there is room.
   void OnWanted(InstanceId instance);
 
@@ -60,9 +56,6 @@ class HostRoom {
   void KeepFree();
 
  private:
-  // What takes the room ends within: leases of others end, and disks write.
-  static constexpr Duration kPatience = std::chrono::seconds(30);
-
   struct Waiter {
     Bytes bytes = 0;
     // Until then the waiter must have room; unset: as long as images can be spilled.
@@ -71,7 +64,7 @@ class HostRoom {
   };
 
   void Advance();
-  // Serves waiters in their order, as far as there is room, or none can be made.
+  // Serves waiters in their order until the first who waits on.
   void Serve(std::deque<Waiter>& waiters);
   // Whether images are spilled, or about to be. Begins if not.
   bool IsMakingRoom();

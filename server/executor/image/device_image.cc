@@ -404,16 +404,10 @@ absl::StatusOr<bool> DeviceImage::PinNext() {
   return host_.PinNext([this] { return blocks_.AllWritten(); });
 }
 
-absl::Status DeviceImage::ReleaseHost(memory::Extent extent) {
+absl::Status DeviceImage::ReleaseHost(memory::Extent extent, bool is_leaving) {
   TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes()));
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
-  return host_.ReleaseOwn(extent);
-}
-
-absl::Status DeviceImage::ReleaseAllHost(memory::Extent extent) {
-  TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes()));
-  TORPOR_RETURN_IF_ERROR(arrival_.Wait());
-  return host_.ReleaseAll(extent);
+  return is_leaving ? host_.ReleaseAll(extent) : host_.ReleaseOwn(extent);
 }
 
 CUdeviceptr DeviceImage::Resolve(std::uint64_t address, Bytes bytes) const {

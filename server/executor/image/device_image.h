@@ -164,11 +164,10 @@ class DeviceImage {
   // Returns whether one was left to pin. Requires that no operation of the session runs.
   absl::StatusOr<bool> PinNext();
 
-  // Unpins the host image's pages of an extent (whole chunks without live bytes), which are about
-  // to leave the file. No copy of the session is pending.
-  absl::Status ReleaseHost(memory::Extent extent);
-  // As ReleaseHost, of live bytes on no GPU: the whole image is about to leave host memory.
-  absl::Status ReleaseAllHost(memory::Extent extent);
+  // Unpins the host image's pages of an extent, which are about to leave the file: whole chunks
+  // without live bytes or, with `is_leaving`, live bytes of an image that leaves host memory whole.
+  // No copy of the session is pending.
+  absl::Status ReleaseHost(memory::Extent extent, bool is_leaving = false);
 
   // Returns the GPU's address of [address, address + bytes); 0 if the range is not resident memory
   // of the session. Takes any numbers.

@@ -216,10 +216,7 @@ absl::Status Session::EndLease(LeaseId lease, TimePoint deadline, bool is_last) 
 }
 
 absl::Status Session::ReleaseImage(memory::Extent extent, bool is_leaving, TimePoint deadline) {
-  return AtRest(deadline, [&] {
-    DeviceImage& image = memory_->image();
-    return is_leaving ? image.ReleaseAllHost(extent) : image.ReleaseHost(extent);
-  });
+  return AtRest(deadline, [&] { return memory_->image().ReleaseHost(extent, is_leaving); });
 }
 
 absl::Status Session::Drain(TimePoint deadline) {

@@ -62,7 +62,7 @@ class ControllerSpill : public ControllerHarness {
     return folder_.path(absl::StrCat("spilled/session-", client.hello.session_id, ".image"));
   }
   bool IsOnDisk(const Client& client) const { return std::ifstream(PathOf(client)).good(); }
-  SpillSnapshot spills() const { return controller_->Snapshot().spills; }
+  SpillFigures spills() const { return controller_->Snapshot().spills; }
 
   const TemporaryFolder folder_;
   std::map<std::uint64_t, std::uint64_t> addresses_;  // by session
