@@ -16,6 +16,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr auto kImage = wire::SharedMemory::kImage;
+constexpr Bytes kPage = 4 * kKiB;
 constexpr Bytes kImageBytes = kGiB;  // and an annex of the same size
 
 std::vector<std::uint8_t> Pattern(Bytes bytes, std::uint8_t first) {
@@ -28,9 +29,9 @@ class SpilledImageTest : public testing::Test {
  protected:
   SpilledImageTest() {
     // In two pieces, across pieces' borders, and in the annex.
-    Write(0, Pattern(3 * 4096, 1));
-    Write(64 * kMiB - 4096, Pattern(kSpillPieceBytes + 3 * 4096, 2));
-    Write(kImageBytes + kMiB, Pattern(4096, 3));
+    Write(0, Pattern(3 * kPage, 1));
+    Write(64 * kMiB - kPage, Pattern(kSpillPieceBytes + 3 * kPage, 2));
+    Write(kImageBytes + kMiB, Pattern(kPage, 3));
   }
   void Write(Bytes offset, const std::vector<std::uint8_t>& bytes) {
     ASSERT_TRUE(files_->Write(kImage, offset, bytes).ok());
@@ -41,10 +42,10 @@ class SpilledImageTest : public testing::Test {
     return read;
   }
   bool IsWhole() const {
-    return Read(0, 3 * 4096) == Pattern(3 * 4096, 1) &&
-           Read(64 * kMiB - 4096, kSpillPieceBytes + 3 * 4096) ==
-               Pattern(kSpillPieceBytes + 3 * 4096, 2) &&
-           Read(kImageBytes + kMiB, 4096) == Pattern(4096, 3);
+    return Read(0, 3 * kPage) == Pattern(3 * kPage, 1) &&
+           Read(64 * kMiB - kPage, kSpillPieceBytes + 3 * kPage) ==
+               Pattern(kSpillPieceBytes + 3 * kPage, 2) &&
+           Read(kImageBytes + kMiB, kPage) == Pattern(kPage, 3);
   }
   Bytes PageBytes() const { return files_->resident_bytes(kImage); }
 
@@ -82,7 +83,7 @@ TEST_F(SpilledImageTest, FreedBytesAreLeftOut) {
   unused.Add({64 * kMiB, 128 * kMiB});
   const auto image = WriteSpilledImage(disk_, path_, *files_, unused);
   ASSERT_TRUE(image.ok());
-  EXPECT_EQ(image->bytes(), 5 * 4096u);
+  EXPECT_EQ(image->bytes(), 5 * kPage);
 }
 
 TEST_F(SpilledImageTest, AnImageWithoutPagesIsAnEmptyFile) {
@@ -97,11 +98,11 @@ TEST_F(SpilledImageTest, OtherBytesOnTheDiskAreRefused) {
   const auto image = WriteSpilledImage(disk_, path_, *files_, {});
   ASSERT_TRUE(image.ok());
   std::vector<std::uint8_t>& on_disk = *disk_.Find(path_);
-  on_disk[5 * 4096 + 17] ^= 1;
+  on_disk[5 * kPage + 17] ^= 1;
   const absl::Status damaged = ReadSpilledImage(disk_, path_, *image, *files_);
   EXPECT_TRUE(absl::IsDataLoss(damaged)) << damaged;
   EXPECT_THAT(std::string(damaged.message()), HasSubstr(path_));
-  on_disk.resize(4096);
+  on_disk.resize(kPage);
   EXPECT_TRUE(absl::IsUnavailable(ReadSpilledImage(disk_, path_, *image, *files_)));
   ASSERT_TRUE(disk_.Remove(path_).ok());
   EXPECT_TRUE(absl::IsNotFound(ReadSpilledImage(disk_, path_, *image, *files_)));
