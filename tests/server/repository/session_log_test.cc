@@ -104,6 +104,40 @@ TEST_F(SessionLogTest, AnotherVersionIsNoLog) {
   EXPECT_TRUE(Open()->state().sessions().empty());
 }
 
+TEST_F(SessionLogTest, ALogFromBeforeImagesWereSpilledIsRead) {
+  std::vector<std::uint8_t> bytes = LogEntryOf(LogBegun{.version = 1});
+  const std::vector<std::uint8_t> opened = LogEntryOf(Opened());
+  bytes.insert(bytes.end(), opened.begin(), opened.end());
+  Write(bytes);
+  EXPECT_TRUE(Open()->state().Find(SessionId{kSession}));
+  EXPECT_EQ(Open()->state().begun().version, kSessionLogVersion) << "earlier torpords refuse it";
+}
+
+TEST_F(SessionLogTest, AnImageOnTheDiskIsFoundThereUntilItIsBack) {
+  const std::vector<SpilledPiece> pieces = {{0, kSpillPieceBytes, 11}, {kGiB, 4096, 12}};
+  const auto log = Open();
+  log->Append(Opened());
+  log->Append(ImageSpilled::Of(kSession, pieces));
+  const auto next = Open();
+  const LoggedSession* const session = next->state().Find(SessionId{kSession});
+  ASSERT_TRUE(session && session->spilled);
+  EXPECT_EQ(session->spilled->pieces, pieces);
+  EXPECT_EQ(ReadSessionLog(Bytes()).Find(SessionId{kSession})->spilled, session->spilled);
+  next->Append(ImageBack{kSession});
+  EXPECT_FALSE(Open()->state().Find(SessionId{kSession})->spilled);
+}
+
+TEST_F(SessionLogTest, AnImageOfPiecesThatCannotBeIsNotOnTheDisk) {
+  const auto log = Open();
+  log->Append(Opened());
+  log->Append(ImageSpilled::Of(kSession, {{0, kSpillPieceBytes + 1, 11}}));
+  EXPECT_FALSE(log->state().Find(SessionId{kSession})->spilled);
+  log->Append(ImageSpilled::Of(kSession, {{~std::uint64_t{0}, 4096, 11}}));
+  EXPECT_FALSE(log->state().Find(SessionId{kSession})->spilled);
+  log->Append(ImageSpilled{kSession, {1, 2}});
+  EXPECT_FALSE(log->state().Find(SessionId{kSession})->spilled);
+}
+
 TEST_F(SessionLogTest, TheFileStaysSmallWhateverComesAndGoes) {
   const auto log = Open();
   log->Append(Opened());
