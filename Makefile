@@ -40,7 +40,7 @@ CTEST = TORPOR_EMULATOR_STRICT=true ctest --output-on-failure -j $(JOBS) --no-te
 ASAN_TESTS = base_test nvidia_cudnn_test nvidia_fatbin_test wire_test client_core_test memory_test
 TSAN_TESTS = base_test client_core_test session_test
 # Seconds of clang-tidy in `make test`: files beyond are left to tools/dev/check_tidy.sh.
-TIDY_SECONDS ?= 300
+TIDY_SECONDS ?= 180
 
 .PHONY: setup toolkit build build-all sanitized demo test test-pytorch fuzz fuzz-build soak chaos truth bench bundle asan tsan format clean help
 
