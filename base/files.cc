@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
+#include "base/whole_io.h"
 
 namespace torpor {
 namespace {
@@ -25,15 +26,7 @@ class SystemFile : public OpenFile {
   SystemFile(UniqueFd file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
 
   absl::Status Write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override {
-    while (!bytes.empty()) {
-      const ssize_t written =
-          pwrite(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return Failure("write", path_);
-      bytes = bytes.subspan(static_cast<std::size_t>(written));
-      offset += static_cast<std::uint64_t>(written);
-    }
-    return absl::OkStatus();
+    return WriteWhole(file_.get(), offset, bytes) ? absl::OkStatus() : Failure("write", path_);
   }
   absl::Status Sync() override {
     return fsync(file_.get()) == 0 ? absl::OkStatus() : Failure("write", path_);
@@ -50,15 +43,7 @@ class SystemInputFile : public InputFile {
       : file_(std::move(file)), path_(std::move(path)) {}
 
   absl::Status Read(std::uint64_t offset, std::span<std::uint8_t> into) const override {
-    while (!into.empty()) {
-      const ssize_t got = pread(file_.get(), into.data(), into.size(), static_cast<off_t>(offset));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return Failure("read", path_);
-      if (got == 0) return absl::UnavailableError(absl::StrCat(path_, " ends too early"));
-      into = into.subspan(static_cast<std::size_t>(got));
-      offset += static_cast<std::uint64_t>(got);
-    }
-    return absl::OkStatus();
+    return ReadWhole(file_.get(), offset, into) ? absl::OkStatus() : Failure("read", path_);
   }
 
  private:

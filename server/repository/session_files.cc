@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "base/whole_io.h"
 #include "memory/block_states.h"
 
 namespace torpor::server {
@@ -48,16 +49,12 @@ bool IsSealedFile(int descriptor, Bytes bytes) {
 }
 
 absl::Status WriteZeros(int file, Bytes offset, Bytes bytes) {
-  static constexpr std::array<char, 64 * kKiB> kZeros{};
-  while (bytes > 0) {
-    const ssize_t written = pwrite(file, kZeros.data(), std::min<Bytes>(bytes, kZeros.size()),
-                                   static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      return absl::ErrnoToStatus(errno, absl::StrCat("cannot clear ", bytes, " bytes at ", offset));
-    }
-    offset += static_cast<Bytes>(written);
-    bytes -= static_cast<Bytes>(written);
+  static constexpr std::array<std::uint8_t, 64 * kKiB> kZeros{};
+  for (const Bytes end = offset + bytes; offset < end; offset += kZeros.size()) {
+    const std::span piece(kZeros.data(), std::min<Bytes>(end - offset, kZeros.size()));
+    if (WriteWhole(file, offset, piece)) continue;
+    return absl::ErrnoToStatus(errno,
+                               absl::StrCat("cannot clear ", piece.size(), " bytes at ", offset));
   }
   return absl::OkStatus();
 }
@@ -223,34 +220,16 @@ absl::StatusOr<memory::ExtentSet> SessionFiles::WrittenExtents(wire::SharedMemor
 
 absl::Status SessionFiles::Read(wire::SharedMemory what, Bytes offset,
                                 std::span<std::uint8_t> into) const {
-  while (!into.empty()) {
-    const ssize_t got =
-        pread(descriptor(what), into.data(), into.size(), static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) {
-      return absl::ErrnoToStatus(
-          errno, absl::StrCat("cannot read ", into.size(), " bytes of ", NameOf(what)));
-    }
-    into = into.subspan(static_cast<std::size_t>(got));
-    offset += static_cast<Bytes>(got);
-  }
-  return absl::OkStatus();
+  if (ReadWhole(descriptor(what), offset, into)) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno,
+                             absl::StrCat("cannot read ", into.size(), " bytes of ", NameOf(what)));
 }
 
 absl::Status SessionFiles::Write(wire::SharedMemory what, Bytes offset,
                                  std::span<const std::uint8_t> bytes) const {
-  while (!bytes.empty()) {
-    const ssize_t written =
-        pwrite(descriptor(what), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      return absl::ErrnoToStatus(
-          errno, absl::StrCat("cannot write ", bytes.size(), " bytes of ", NameOf(what)));
-    }
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-    offset += static_cast<Bytes>(written);
-  }
-  return absl::OkStatus();
+  if (WriteWhole(descriptor(what), offset, bytes)) return absl::OkStatus();
+  return absl::ErrnoToStatus(
+      errno, absl::StrCat("cannot write ", bytes.size(), " bytes of ", NameOf(what)));
 }
 
 absl::Status SessionFiles::GiveBackPages(wire::SharedMemory what) const {
