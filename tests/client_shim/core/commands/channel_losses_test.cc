@@ -1,4 +1,4 @@
-// Calls whose executors die, and whose torpord does.
+// Calls during an executor's death, or torpord's.
 #include <gmock/gmock.h>
 
 #include "tests/client_shim/core/commands/channel_that_loses.h"

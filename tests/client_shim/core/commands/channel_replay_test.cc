@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "proto/cuda_api/cudart_commands.h"
-#include "tests/client_shim/fake_daemon_port.h"
+#include "tests/client_shim/core/commands/channel_world.h"
 
 // The replay without a channel: the test takes the batches, for executors that do not exist.
 namespace torpor::shim {
@@ -40,20 +40,12 @@ class DeafStream final : public FrameStream {
   std::string why_closed_;
 };
 
-class ChannelReplayTest : public ::testing::Test {
+class ChannelReplayTest : public ChannelWorld {
  protected:
   explicit ChannelReplayTest(std::size_t replay_bytes = 1 << 20) {
-    log_.set_level(LogLevel::kOff);
-    slots_.Attach(page_.get());
     options_.replay_bytes = replay_bytes;
     options_.replay_age = std::chrono::seconds(7);
     replay_ = std::make_unique<ChannelReplay>(options_, parts_, links_);
-  }
-  static const Nghttp2& Http2() {
-    std::string why;
-    const Nghttp2* const http2 = Nghttp2::Load(why);
-    EXPECT_NE(http2, nullptr) << why;
-    return *http2;
   }
   static ExecutorLinkPtr Link() {
     return std::make_shared<ExecutorLink>(std::make_unique<DeafStream>());
@@ -91,18 +83,9 @@ class ChannelReplayTest : public ::testing::Test {
     return batches;
   }
 
-  Log log_;
-  SessionHealth health_;
-  FakeDaemonPort daemon_;
-  std::unique_ptr<wire::CompletionPage> page_ = std::make_unique<wire::CompletionPage>();
-  CompletionSlots slots_;
-  PayloadRing ring_{slots_};
-  KeptUploads uploads_{slots_};
   std::vector<std::uint64_t> saved_;
   ChannelOptions options_;
-  ChannelParts parts_{Http2(), daemon_, health_,
-                      slots_,  ring_,   uploads_,
-                      log_,    [] {},   [this](std::uint64_t saved) { saved_.push_back(saved); }};
+  ChannelParts parts_ = Parts([] {}, [this](std::uint64_t saved) { saved_.push_back(saved); });
   ExecutorLinks links_;
   BatchWriter batch_{{std::size_t{64} << 10, 1000, {}}};
   std::uint64_t number_ = 0;

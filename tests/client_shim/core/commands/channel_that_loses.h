@@ -17,7 +17,7 @@
 #include "client_shim/core/commands/command_channel.h"
 #include "proto/cuda_api/cudart_commands.h"
 #include "proto/wire/result_hash.h"
-#include "tests/client_shim/fake_daemon_port.h"
+#include "tests/client_shim/core/commands/channel_world.h"
 #include "tests/client_shim/fake_executor.h"
 
 namespace torpor::shim {
@@ -29,24 +29,13 @@ inline constexpr auto kAttach = static_cast<std::uint32_t>(wire::ProtocolCall::k
 inline constexpr auto kDrain = static_cast<std::uint32_t>(wire::ProtocolCall::kDrain);
 inline constexpr auto kCheckpoint = static_cast<std::uint32_t>(wire::ProtocolCall::kCheckpoint);
 
-inline const Nghttp2& Http2() {
-  std::string why;
-  const Nghttp2* const http2 = Nghttp2::Load(why);
-  EXPECT_NE(http2, nullptr) << why;
-  return *http2;
-}
-
 // A channel whose executors die, and whose torpord does. The test is the service thread and the
 // daemon.
-class ChannelThatLoses : public ::testing::Test {
+class ChannelThatLoses : public ChannelWorld {
  protected:
   static constexpr std::size_t kExecutors = 5;
 
   explicit ChannelThatLoses(std::size_t replay_bytes = 1 << 20, bool replays = true) {
-    log_.set_level(LogLevel::kOff);
-    health_.WatchPage(page_.get());
-    health_.OpenOnce([] { return cudaSuccess; });
-    slots_.Attach(page_.get());
     ChannelOptions options;
     options.batch = {std::size_t{64} << 10, 1000, std::chrono::hours(1)};
     options.lease_idle = std::chrono::hours(1);
@@ -54,8 +43,7 @@ class ChannelThatLoses : public ::testing::Test {
     options.replays = replays;
     options.replay_bytes = replay_bytes;
     channel_ = std::make_unique<CommandChannel>(
-        options, ChannelParts{Http2(), daemon_, health_, slots_, ring_, uploads_, log_, [] {},
-                              [this](std::uint64_t saved) { saved_ = saved; }});
+        options, Parts([] {}, [this](std::uint64_t saved) { saved_ = saved; }));
     for (std::size_t i = 0; i < kExecutors; ++i) {
       executors_.push_back(std::make_unique<testing::FakeExecutor>(
           ::testing::TempDir() + "/replay-" + std::to_string(getpid()) + "-" + std::to_string(i) +
@@ -172,13 +160,6 @@ class ChannelThatLoses : public ::testing::Test {
   }
   using Strings = std::vector<std::string>;
 
-  Log log_;
-  SessionHealth health_;
-  FakeDaemonPort daemon_;
-  std::unique_ptr<wire::CompletionPage> page_ = std::make_unique<wire::CompletionPage>();
-  CompletionSlots slots_;
-  PayloadRing ring_{slots_};
-  KeptUploads uploads_{slots_};
   std::atomic<std::uint32_t> value_{5};
   std::atomic<std::uint64_t> saved_{0};
   std::uint64_t lease_ = 6;

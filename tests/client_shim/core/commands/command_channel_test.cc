@@ -9,7 +9,7 @@
 
 #include "client_shim/core/quiet_calls.h"
 #include "proto/cuda_api/cudart_commands.h"
-#include "tests/client_shim/fake_daemon_port.h"
+#include "tests/client_shim/core/commands/channel_world.h"
 #include "tests/client_shim/fake_executor.h"
 
 // The channel without a session: no daemon, no service thread. The test is the service thread.
@@ -24,30 +24,16 @@ constexpr std::uint32_t kLaunch = wire::LaunchKernel::kCallId;
 constexpr auto kAttach = static_cast<std::uint32_t>(wire::ProtocolCall::kAttach);
 constexpr auto kDrain = static_cast<std::uint32_t>(wire::ProtocolCall::kDrain);
 
-const Nghttp2& Http2() {
-  std::string why;
-  const Nghttp2* const http2 = Nghttp2::Load(why);
-  EXPECT_NE(http2, nullptr) << why;
-  return *http2;
-}
-
-class CommandChannelTest : public ::testing::Test {
+class CommandChannelTest : public ChannelWorld {
  protected:
   CommandChannelTest() {
-    log_.set_level(LogLevel::kOff);
-    health_.WatchPage(page_.get());
-    health_.OpenOnce([] { return cudaSuccess; });
-    slots_.Attach(page_.get());
     options_.batch = {std::size_t{64} << 10, 1000, std::chrono::hours(1)};
     options_.lease_idle = std::chrono::hours(1);
     options_.attach.session_id = 42;
     Make();
   }
   void Make() {
-    channel_ = std::make_unique<CommandChannel>(
-        options_,
-        ChannelParts{
-            Http2(), daemon_, health_, slots_, ring_, uploads_, log_, [this] { ++wakes_; }, {}});
+    channel_ = std::make_unique<CommandChannel>(options_, Parts([this] { ++wakes_; }, {}));
   }
   bool Grant(std::uint64_t id, bool is_explicit = true) {
     wire::LeaseGrant grant;
@@ -87,13 +73,6 @@ class CommandChannelTest : public ::testing::Test {
     return calls;
   }
 
-  Log log_;
-  SessionHealth health_;
-  FakeDaemonPort daemon_;
-  std::unique_ptr<wire::CompletionPage> page_ = std::make_unique<wire::CompletionPage>();
-  CompletionSlots slots_;
-  PayloadRing ring_{slots_};
-  KeptUploads uploads_{slots_};
   ChannelOptions options_;
   std::atomic<int> wakes_{0};
   FakeExecutor executor_{::testing::TempDir() + "/channel-" + std::to_string(getpid()) + ".sock",

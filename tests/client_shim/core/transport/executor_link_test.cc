@@ -12,6 +12,7 @@
 #include "client_shim/core/transport/grpc_frame_stream.h"
 #include "client_shim/core/transport/unix_socket.h"
 #include "proto/cuda_api/cudart_commands.h"
+#include "tests/client_shim/core/http2.h"
 #include "tests/client_shim/fake_executor.h"
 
 namespace torpor::shim {
@@ -27,15 +28,12 @@ class ExecutorLinkTest : public ::testing::Test {
     return ::testing::TempDir() + "/link-" + std::to_string(getpid()) + ".sock";
   }
   ExecutorLinkPtr Connect() {
-    std::string why;
-    const Nghttp2* const http2 = Nghttp2::Load(why);
-    EXPECT_NE(http2, nullptr) << why;
     Result<UniqueFd, int> socket =
         ConnectUnix(executor_.socket(), SOCK_STREAM,
                     std::chrono::steady_clock::now() + std::chrono::seconds(20));
     EXPECT_TRUE(socket.ok());
     return std::make_shared<ExecutorLink>(
-        std::make_unique<GrpcFrameStream>(*http2, std::move(socket).value()));
+        std::make_unique<GrpcFrameStream>(Http2(), std::move(socket).value()));
   }
   // Sends one SYNC command that `waiter` waits for.
   void Send(ReplyWaiter* waiter) {

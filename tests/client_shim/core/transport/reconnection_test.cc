@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "client_shim/core/transport/handshake.h"
+#include "tests/client_shim/core/http2.h"
 #include "tests/client_shim/fake_daemon.h"
 
 namespace torpor::shim {
@@ -25,12 +26,6 @@ class ReconnectionTest : public ::testing::Test {
     settings.token = "secret";
     options_.resume = {HelloOf(settings), 42, {7, 8, 9}};
     reconnection_.emplace(options_, begin_);
-  }
-  static const Nghttp2& Http2() {
-    std::string why;
-    const Nghttp2* const http2 = Nghttp2::Load(why);
-    EXPECT_NE(http2, nullptr) << why;
-    return *http2;
   }
   // As the service thread does, with a clock of the test's own: it does not move while a torpord is
   // about to answer.
