@@ -136,7 +136,7 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
            [this](const scheduler::Event& event) {
              placements_.Before(event);
              if (const auto* const arrived = std::get_if<scheduler::RequestArrived>(&event)) {
-               if (arrived->instance) host_.room.OnWanted(arrived->instance);
+               host_.room.OnArrival(*arrived);
              }
            },
        .decided = [this](const scheduler::Actions& decided) { placements_.After(decided); },
@@ -148,7 +148,6 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
            [this] {
              admin_.Check();
              functions_.AdvanceSoon();
-             host_.room.AdvanceSoon();
            }});
   functions_.Apply(options.config, options.tokens);
 }
@@ -215,13 +214,8 @@ void Controller::Apply(const scheduler::WakeUp& action) {
 
 void Controller::RestoreSessions() {
   if (session_log_) restoring_.Restore(*session_log_, *session_keeper_);
-  std::set<SessionId> spilled;
-  for (const auto& [id, session] : tables_.sessions.all()) {
-    if (session->memory.spill.is_on_disk()) spilled.insert(id);
-  }
-  host_.spills.RemoveUnknown(spilled);
-  if (!session_log_) return;
-  resuming_.BeginPatience(config_.session.resume_patience);
+  host_.spills.RemoveUnknown();
+  if (session_log_) resuming_.BeginPatience(config_.session.resume_patience);
 }
 
 void Controller::OnSessionMessage(const std::shared_ptr<SessionLink>& link,

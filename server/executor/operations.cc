@@ -112,7 +112,7 @@ absl::Status ReleaseImage(const OperationEnvironment& environment, Session& sess
   if (what.only_when_idle() && environment.registry.any_active()) {
     return absl::AbortedError("a session works on the GPU; ask again when it is idle");
   }
-  return session.ReleaseImage(extent, what.is_leaving_host(), deadline);
+  return session.ReleaseImage(extent, what.has_left_host(), deadline);
 }
 
 // Bytes that a swap-out may examine; unlimited if the session leaves the GPU.

@@ -185,7 +185,7 @@ class FunctionSeries {
  public:
   explicit FunctionSeries(prometheus::Registry& registry);
 
-  // Makes these the configured functions, with these objectives. Series of others are dropped.
+  // Takes the configured functions and their objectives. Drops the series of all other functions.
   void SetFunctions(const std::map<std::string, FunctionConfig>& functions);
 
   void CountLease(const std::string& function, Duration held);

@@ -46,7 +46,7 @@ class SimulatedDisk : public Files {
     fail_count_ = 1;
     error_ = error;
   }
-  // As many operations from that one on fail.
+  // `count` operations fail, from the `operation`th on.
   void FailFrom(int operation, int error, int count) {
     FailAt(operation, error);
     fail_count_ = count;

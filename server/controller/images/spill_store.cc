@@ -26,14 +26,6 @@ constexpr Duration kPauseAfterFailure = std::chrono::seconds(30);
 
 constexpr const char* kSuffix = ".image";
 
-v1::DaemonMessage UnpinMessage(const ClientSession& session, memory::Block segment) {
-  v1::DaemonMessage message;
-  message.mutable_release_image()->set_session_id(session.id.value);
-  message.mutable_release_image()->set_is_leaving_host(true);
-  SetExtent(*message.mutable_release_image()->mutable_extent(), segment);
-  return message;
-}
-
 }  // namespace
 
 std::string SpillStore::PathOf(SessionId session) const {
@@ -48,19 +40,7 @@ bool SpillStore::TakesNow(Bytes bytes) const {
 void SpillStore::Spill(const SessionPtr& session, const Then& then) {
   session->memory.spill.state = State::kLeaving;
   session->memory.spill.is_wanted = false;
-  Unpin(session, [this, session, then](const absl::Status& unpinned) {
-    unpinned.ok() ? Write(session, then) : Keep(session, unpinned, then);
-  });
-}
-
-void SpillStore::Unpin(const SessionPtr& session, const Then& then) {
-  Join join(then);
-  for (const memory::Block& segment : session->memory.device_segments) {
-    join.Add();
-    executors_.RunOnAll(UnpinMessage(*session, segment),
-                        [join](const absl::Status& status) { join.Done(status); });
-  }
-  join.Done();
+  Write(session, then);
 }
 
 void SpillStore::Write(const SessionPtr& session, const Then& then) {
@@ -77,7 +57,7 @@ void SpillStore::Write(const SessionPtr& session, const Then& then) {
         work->duration = loop_.Now() - begin;
       },
       [this, work, session, then] {
-        if (!work->image.ok()) return Keep(session, work->image.status(), then);
+        if (!work->image.ok()) return OnWriteFailed(session, work->image.status(), then);
         Count(figures_.out, work->image->bytes(), work->duration);
         OnWritten(session, *std::move(work->image), then);
       });
@@ -85,49 +65,57 @@ void SpillStore::Write(const SessionPtr& session, const Then& then) {
 
 void SpillStore::OnWritten(const SessionPtr& session, SpilledImage image, const Then& then) {
   ImageSpill& spill = session->memory.spill;
-  NoteOnDisk(image);
   spill.image = std::move(image);
+  NoteOnDisk(*session);
   if (spill.is_wanted || session->lease.id || session->state != ClientSession::State::kOpen) {
     Drop(*session);
     return then(absl::AbortedError("the image is wanted"));
   }
   // First the record: from here on the next torpord finds the image in the file only.
   if (session->journal) session->journal->NoteSpilled(*session, spill.image);
-  const auto status = std::make_shared<absl::Status>();
-  loop_.InBackground([files = session->memory.files,
-                      status] { *status = files->GiveBackPages(wire::SharedMemory::kImage); },
-                     [this, session, status, then] {
-                       if (!status->ok()) spdlog::error("{}", status->ToString());
-                       ForgetPins(session, [session, then](const absl::Status&) {
-                         session->memory.freed = {};
-                         session->memory.spill.state = State::kOnDisk;
-                         then(absl::OkStatus());
-                       });
-                     });
+  GiveBack(session, [this, session, then] {
+    Unpin(session, [session, then] {
+      session->memory.freed = {};
+      session->memory.spill.state = State::kOnDisk;
+      then(absl::OkStatus());
+    });
+  });
 }
 
-// An executor that has started meanwhile may have pinned pages which the file has lost since.
-void SpillStore::ForgetPins(const SessionPtr& session, const Then& then) {
-  Join join(then);
+void SpillStore::GiveBack(const SessionPtr& session, const TaskLoop::Task& then) {
+  loop_.InBackground(
+      [files = session->memory.files] {
+        const absl::Status given = files->GiveBackPages(wire::SharedMemory::kImage);
+        if (!given.ok()) spdlog::error("{}", given.ToString());
+      },
+      then);
+}
+
+void SpillStore::Unpin(const SessionPtr& session, const TaskLoop::Task& then) {
+  Join join([then](const absl::Status&) { then(); });
   for (const auto& [gpu, executor] : executors_) {
     if (!executor.is_attached()) continue;
     for (const memory::Block& segment : session->memory.device_segments) {
+      v1::DaemonMessage message;
+      message.mutable_release_image()->set_session_id(session->id.value);
+      message.mutable_release_image()->set_has_left_host(true);
+      SetExtent(*message.mutable_release_image()->mutable_extent(), segment);
       join.Add();
-      executors_.Run(gpu, UnpinMessage(*session, segment),
-                     [this, gpu = gpu, join](const OperationResult& result) {
-                       const absl::Status status = result.status_unless_lost();
-                       if (status.ok()) return join.Done();
-                       // Later copies would come from the lost pages.
-                       executors_.KillAndAwait(
-                           gpu, absl::StrCat("it keeps pages of an image: ", status.ToString()),
-                           [join](const OperationResult&) { join.Done(); });
-                     });
+      executors_.Run(
+          gpu, std::move(message), [this, gpu = gpu, join](const OperationResult& result) {
+            const absl::Status status = result.status_unless_lost();
+            if (status.ok()) return join.Done();
+            executors_.KillAndAwait(gpu,
+                                    absl::StrCat("it keeps pages of an image: ", status.ToString()),
+                                    [join](const OperationResult&) { join.Done(); });
+          });
     }
   }
   join.Done();
 }
 
-void SpillStore::Keep(const SessionPtr& session, const absl::Status& why, const Then& then) {
+void SpillStore::OnWriteFailed(const SessionPtr& session, const absl::Status& why,
+                               const Then& then) {
   session->memory.spill.state = State::kInMemory;
   ++figures_.out.failures;
   paused_until_ = loop_.Now() + kPauseAfterFailure;
@@ -164,44 +152,39 @@ void SpillStore::OnRead(const SessionPtr& session, const absl::Status& status, c
   }
   ++figures_.back.failures;
   session->memory.spill.state = State::kOnDisk;
-  loop_.InBackground(
-      [files = session->memory.files] {
-        const absl::Status given = files->GiveBackPages(wire::SharedMemory::kImage);
-        if (!given.ok()) spdlog::error("{}", given.ToString());
-      },
-      [status, then] { then(status); });
+  GiveBack(session, [status, then] { then(status); });
 }
 
 void SpillStore::Remove(ClientSession& session) {
   if (session.memory.spill.is_on_disk()) Drop(session);
 }
 
-void SpillStore::Adopt(const ClientSession& session) { NoteOnDisk(session.memory.spill.image); }
+void SpillStore::Adopt(const ClientSession& session) { NoteOnDisk(session); }
 
-void SpillStore::RemoveUnknown(const std::set<SessionId>& known) const {
-  std::set<std::string> paths;
-  for (const SessionId session : known) paths.insert(PathOf(session));
+void SpillStore::RemoveUnknown() const {
   std::error_code error;  // no folder, no files
   for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
     const std::string path = entry.path();
-    if (entry.path().extension() != kSuffix || paths.count(path) > 0) continue;
+    if (entry.path().extension() != kSuffix || paths_.count(path) > 0) continue;
     const absl::Status removed = disk_.Remove(path);
     if (!removed.ok()) spdlog::error("{}", removed.ToString());
   }
 }
 
-void SpillStore::NoteOnDisk(const SpilledImage& image) {
-  figures_.bytes += image.bytes();
-  ++figures_.images;
+void SpillStore::NoteOnDisk(const ClientSession& session) {
+  paths_.insert(PathOf(session.id));
+  figures_.images = paths_.size();
+  figures_.bytes += session.memory.spill.image.bytes();
 }
 
 void SpillStore::Drop(ClientSession& session) {
-  ImageSpill& spill = session.memory.spill;
-  figures_.bytes -= spill.image.bytes();
-  --figures_.images;
-  spill = {};
+  const std::string path = PathOf(session.id);
+  paths_.erase(path);
+  figures_.images = paths_.size();
+  figures_.bytes -= session.memory.spill.image.bytes();
+  session.memory.spill = {};
   loop_.OnDisk(
-      [this, path = PathOf(session.id)] {
+      [this, path] {
         const absl::Status removed = disk_.Remove(path);
         if (!removed.ok()) spdlog::error("{}", removed.ToString());
       },

@@ -32,6 +32,7 @@ class SpillStore {
     figures_.limit = options.limit;
   }
 
+  bool is_on() const { return figures_.limit > 0; }
   // Whether an image of so many bytes may be spilled now: for a while after a failure none is.
   bool TakesNow(Bytes bytes) const;
 
@@ -48,23 +49,23 @@ class SpillStore {
   void Remove(ClientSession& session);
   // The session of an earlier torpord has its image on the disk.
   void Adopt(const ClientSession& session);
-  // Removes all files but those of `known` sessions. Blocks.
-  void RemoveUnknown(const std::set<SessionId>& known) const;
+  // Removes all files of sessions that were not adopted. Blocks.
+  void RemoveUnknown() const;
 
   const SpillFigures& figures() const { return figures_; }
 
  private:
   std::string PathOf(SessionId session) const;
-  // Lets all executors unpin the image in the host.
-  void Unpin(const SessionPtr& session, const Then& then);
-  // The same once the pages have left host memory. Ends executors that do not.
-  void ForgetPins(const SessionPtr& session, const Then& then);
   void Write(const SessionPtr& session, const Then& then);
   void OnWritten(const SessionPtr& session, SpilledImage image, const Then& then);
   // The image stays in host memory, and so do others for a while.
-  void Keep(const SessionPtr& session, const absl::Status& why, const Then& then);
+  void OnWriteFailed(const SessionPtr& session, const absl::Status& why, const Then& then);
+  void GiveBack(const SessionPtr& session, const TaskLoop::Task& then);
+  // Lets all executors unpin pages that the image has lost: later copies would come from there.
+  // Ends executors that do not.
+  void Unpin(const SessionPtr& session, const TaskLoop::Task& then);
   void OnRead(const SessionPtr& session, const absl::Status& status, const Then& then);
-  void NoteOnDisk(const SpilledImage& image);
+  void NoteOnDisk(const ClientSession& session);
   // The file is needed no more.
   void Drop(ClientSession& session);
   static void Count(SpillFigures::Moves& moves, Bytes bytes, Duration duration);
@@ -73,6 +74,7 @@ class SpillStore {
   ExecutorTable& executors_;
   TaskLoop& loop_;
   Files& disk_;
+  std::set<std::string> paths_;  // of the files
   SpillFigures figures_;
   TimePoint paused_until_{};  // after a failure
 };

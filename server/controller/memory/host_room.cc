@@ -19,14 +19,15 @@ constexpr Bytes kFreeShare = 16;
 // Within this time leases of other sessions end, and disks write.
 constexpr Duration kPatience = std::chrono::seconds(30);
 
-constexpr Duration kLookAgain = std::chrono::milliseconds(10);
+// As long as somebody waits.
+constexpr Duration kPeriod = std::chrono::milliseconds(5);
 constexpr Duration kEvictionPatience = std::chrono::seconds(1);
 
 }  // namespace
 
 void HostRoom::AwaitFor(const memory::RangeAllocator& allocator, Bytes bytes, Task then) {
   const Bytes budget = segments_.host_memory().budget;
-  if (store_.figures().limit == 0 || bytes > budget) return then();
+  if (!store_.is_on() || bytes > budget) return then();
   // An allocation may begin a chunk, and end in another one.
   const Bytes chunk = allocator.chunk_bytes();
   const Bytes needed = std::min(budget, RoundUp(bytes, chunk) + chunk);
@@ -53,16 +54,15 @@ void HostRoom::BringBackUntil(TimePoint until, const SessionPtr& session, const 
 }
 
 void HostRoom::Read(const SessionPtr& session, const Then& then) {
-  session->memory.spill.state = State::kComing;
-  segments_.Settle(*session);
   store_.BringBack(session, [this, session, then](const absl::Status& status) {
-    status.ok() ? NoteMoved(*session) : segments_.Settle(*session);
+    NoteMoved(*session);
     if (!status.ok()) {
       on_lost_(session, absl::StrCat("its memory could not be read from the disk: ",
                                      std::string(status.message())));
     }
     then(status);
   });
+  segments_.Settle(*session);
 }
 
 void HostRoom::NoteMoved(ClientSession& session) {
@@ -71,9 +71,15 @@ void HostRoom::NoteMoved(ClientSession& session) {
       scheduler::ImageSpilled{instances_.ShardOf(session), session.memory.spill.is_on_disk()});
 }
 
-void HostRoom::OnWanted(InstanceId instance) {
-  const FunctionInstance& wanted = instances_.At(instances_.LeadOf(instance));
-  for (const SessionPtr& session : sessions_.Of(wanted)) {
+void HostRoom::OnArrival(const scheduler::RequestArrived& request) {
+  if (request.instance) return ReturnAhead(request.instance);
+  const std::vector<InstanceId>& instances =
+      scheduler_.node().functions.at(request.function).instances;
+  if (instances.size() == 1) ReturnAhead(instances.front());
+}
+
+void HostRoom::ReturnAhead(InstanceId instance) {
+  for (const SessionPtr& session : sessions_.Of(instances_.At(instance))) {
     SpillStore::NoteWanted(*session);
     if (!session->memory.spill.is_on_disk()) continue;
     session->steps.Add([this, session](const StepQueue::Finish& finish) {
@@ -84,27 +90,25 @@ void HostRoom::OnWanted(InstanceId instance) {
   }
 }
 
-void HostRoom::AdvanceSoon() {
-  if (allocations_.empty() && returns_.empty()) return;
-  // The decision may be part of a session's step.
-  loop_.Post([this] { Advance(); });
-}
-
 void HostRoom::Advance() {
   if (std::exchange(is_advancing_, true)) return;
   Serve(allocations_);
   if (allocations_.empty()) Serve(returns_);
   is_advancing_ = false;
-  const bool is_done = allocations_.empty() && returns_.empty();
-  if (is_done || std::exchange(looks_again_, true)) return;
-  // Steps of sessions end without a word to this object.
-  loop_.RunAt(loop_.Now() + kLookAgain, [this] {
-    looks_again_ = false;
+  if (!allocations_.empty() || !returns_.empty()) AdvanceLater();
+}
+
+// Leases, evictions and steps of sessions end without a word to this object.
+void HostRoom::AdvanceLater() {
+  if (std::exchange(is_timer_set_, true)) return;
+  loop_.RunAt(loop_.Now() + kPeriod, [this] {
+    is_timer_set_ = false;
     Advance();
   });
 }
 
 void HostRoom::KeepFree() {
+  if (!store_.is_on()) return;
   Advance();
   if (is_spilling_ || HasRoom(segments_.host_memory().budget / kFreeShare)) return;
   if (const SessionPtr idle = Choose(Demand::kNone, /*is_on_gpu=*/false)) Spill(idle);
@@ -156,7 +160,7 @@ bool HostRoom::IsEvicting() const {
 void HostRoom::Evict(const SessionPtr& session) {
   evicted_ = session->id;
   evicted_at_ = loop_.Now();
-  // Posted: this may be within another decision. Advance goes on after the scheduler's next.
+  // Posted: this may be within another decision.
   loop_.Post([this, session] {
     if (!MaySpill(*session)) return;
     events_.Feed(scheduler::EvictionWanted{instances_.ShardOf(*session)});

@@ -45,12 +45,10 @@ class HostRoom final : public ImageReturn {
   void BringBack(const SessionPtr& session, const Then& then) override;
   // As BringBack, with another patience.
   void BringBackUntil(TimePoint until, const SessionPtr& session, const Then& then);
-  // A request for the instance has arrived: brings images back ahead of the GPU, if there is room.
-  void OnWanted(InstanceId instance);
+  // Call before the scheduler hears of a request: brings the images of the instance back ahead of
+  // the GPU, if there is room, and if it is clear which instance the request will run on.
+  void OnArrival(const scheduler::RequestArrived& request);
 
-  // Goes on where images have become idle, or have left a GPU. Call after each decision of the
-  // scheduler.
-  void AdvanceSoon();
   // Keeps a part of the budget free, for sessions that begin and programs that allocate. Call once
   // a second.
   void KeepFree();
@@ -64,6 +62,8 @@ class HostRoom final : public ImageReturn {
   };
 
   void Advance();
+  void AdvanceLater();
+  void ReturnAhead(InstanceId instance);
   // Serves waiters in their order until the first who waits on.
   void Serve(std::deque<Waiter>& waiters);
   // Whether images are spilled, or about to be. Begins if not.
@@ -93,12 +93,12 @@ class HostRoom final : public ImageReturn {
   EventSink& events_;
   TaskLoop& loop_;
   const OnLost on_lost_;
-  std::deque<Waiter> allocations_;  // come first: who allocates may be in the way of who returns
+  std::deque<Waiter> allocations_;  // before returns: a lease may end after an allocation only
   std::deque<Waiter> returns_;
   bool is_advancing_ = false;
   bool is_spilling_ = false;
-  bool looks_again_ = false;  // a timer runs
-  SessionId evicted_;         // by request of this object
+  bool is_timer_set_ = false;
+  SessionId evicted_;  // by request of this object
   TimePoint evicted_at_{};
 };
 

@@ -130,7 +130,7 @@ struct ClientSession {
   bool is_overdue = false;
   bool is_kept = false;  // outlives its process because other processes have its memory open
 
-  // Records the session for the next torpord; null if it ends with this one.
+  // Records the session for the next torpord; null: the session ends with this torpord.
   SessionJournal* journal = nullptr;
 
   // Runs all operations that touch the image or the executors' picture of the session, in order.

@@ -404,10 +404,10 @@ absl::StatusOr<bool> DeviceImage::PinNext() {
   return host_.PinNext([this] { return blocks_.AllWritten(); });
 }
 
-absl::Status DeviceImage::ReleaseHost(memory::Extent extent, bool is_leaving) {
+absl::Status DeviceImage::ReleaseHost(memory::Extent extent, bool has_left) {
   TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes()));
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
-  return is_leaving ? host_.ReleaseAll(extent) : host_.ReleaseOwn(extent);
+  return has_left ? host_.ReleaseAll(extent) : host_.ReleaseOwn(extent);
 }
 
 CUdeviceptr DeviceImage::Resolve(std::uint64_t address, Bytes bytes) const {

@@ -164,10 +164,10 @@ class DeviceImage {
   // Returns whether one was left to pin. Requires that no operation of the session runs.
   absl::StatusOr<bool> PinNext();
 
-  // Unpins the host image's pages of an extent, which are about to leave the file: whole chunks
-  // without live bytes or, with `is_leaving`, live bytes of an image that leaves host memory whole.
-  // No copy of the session is pending.
-  absl::Status ReleaseHost(memory::Extent extent, bool is_leaving = false);
+  // Unpins the host image's pages of an extent: whole chunks without live bytes, which are about to
+  // leave the file, or with `has_left` live bytes of an image that has left host memory whole. No
+  // copy of the session is pending.
+  absl::Status ReleaseHost(memory::Extent extent, bool has_left = false);
 
   // Returns the GPU's address of [address, address + bytes); 0 if the range is not resident memory
   // of the session. Takes any numbers.

@@ -52,12 +52,12 @@ class HostImage {
 
   // Unpins the own places of the extent, which are about to leave the file. No copy is pending.
   absl::Status ReleaseOwn(memory::Extent extent);
-  // Unpins all homes that blocks of the extent may have. All pages are about to leave the files:
-  // PinNext pins nothing before the files change. No copy is pending.
+  // Unpins all homes that blocks of the extent may have. All pages have left the files: PinNext
+  // pins nothing before the files change. No copy is pending.
   absl::Status ReleaseAll(memory::Extent extent);
 
  private:
-  // Bytes of the extent whose homes lie one behind the other in one file.
+  // A part of an extent with its homes side by side in a single file.
   struct Run {
     memory::Extent extent;
     Bytes begin = 0;  // in the file

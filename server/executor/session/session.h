@@ -99,9 +99,9 @@ class Session {
   // `is_replica`: the new memory counts as no change.
   absl::Status Grow(memory::Extent extent, CUstream stream, bool is_replica = false);
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
-  // Prepares for host memory of the image to leave the file: freed chunks or, with `is_leaving`,
-  // the whole image. Waits until all work is done; DeadlineExceeded otherwise.
-  absl::Status ReleaseImage(memory::Extent extent, bool is_leaving, TimePoint deadline);
+  // Lets go of host memory of the image that leaves the file, or has left: freed chunks or, with
+  // `has_left`, the whole image. Waits until all work is done; DeadlineExceeded otherwise.
+  absl::Status ReleaseImage(memory::Extent extent, bool has_left, TimePoint deadline);
   // Whether blocks of the session's memory may be moved, as far as known in advance.
   bool may_be_moved();
   // Moves one block if allowed; see ImageBacking::Move. Requires that no operation of any session

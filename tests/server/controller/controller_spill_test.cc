@@ -32,6 +32,13 @@ class ControllerSpill : public ControllerHarness {
     StartExecutor(0);
   }
 
+  // Lets evictions and spills go on while somebody waits for room.
+  void Pass() {
+    loop_.Advance(std::chrono::milliseconds(50));
+    Settle();
+    loop_.Advance(std::chrono::milliseconds(50));
+    Settle();
+  }
   std::shared_ptr<SessionFiles> FilesOf(const Client& client) {
     return *repository_.Find(SessionId{client.hello.session_id}, client.hello.session_key);
   }
@@ -93,8 +100,11 @@ TEST_F(ControllerSpill, ARequestBringsTheImageBackAndSpillsAnother) {
   EXPECT_FALSE(IsOnDisk(a));
   EXPECT_TRUE(IsOnDisk(b));
   EXPECT_EQ(PagesOf(b), 0u);
-  // The other way round: what is on the GPU is evicted first.
-  Serve("b", b);
+  // The other way round: a is evicted from the GPU first.
+  const RequestId in_b = Acquire("b");
+  Pass();
+  ASSERT_TRUE(TakeLease(b));
+  EXPECT_TRUE(IsRunning(in_b));
   EXPECT_EQ(MemoryOf(b), Pattern(2));
   EXPECT_TRUE(IsOnDisk(a));
   EXPECT_EQ(spills().back.images, 2u);
@@ -111,8 +121,42 @@ TEST_F(ControllerSpill, AnImageInUseStays) {
   EXPECT_FALSE(IsOnDisk(a));
   Release(running);
   ASSERT_TRUE(GiveBack(a));
-  EXPECT_EQ(Malloc(b, kMemory)->error, kCudaSuccess);
+  EXPECT_FALSE(Malloc(b, kMemory)) << "a is evicted first";
+  Pass();
+  const auto allocated = b.link->Take<wire::MemoryReply>();
+  ASSERT_TRUE(allocated);
+  EXPECT_EQ(allocated->error, kCudaSuccess) << allocated->message;
   EXPECT_TRUE(IsOnDisk(a));
+}
+
+TEST_F(ControllerSpill, ARequestThatWaitsForAGpuBringsItsImageBackMeanwhile) {
+  Client a = ConnectWithMemory("token-a", 1);
+  Client b = ConnectWithMemory("token-b", 2);
+  ASSERT_TRUE(IsOnDisk(a));
+  ASSERT_EQ(Free(b, addresses_[b.hello.session_id])->error, kCudaSuccess);
+  const RequestId in_b = Acquire("b");
+  ASSERT_TRUE(TakeLease(b));
+  Acquire("a");
+  EXPECT_FALSE(TakeLease(a)) << "b has the GPU";
+  EXPECT_FALSE(IsOnDisk(a));
+  EXPECT_EQ(MemoryOf(a), Pattern(1));
+  Release(in_b);
+  ASSERT_TRUE(GiveBack(b));
+  EXPECT_TRUE(TakeLease(a));
+}
+
+TEST_F(ControllerSpill, AnImageThatIsWantedMeanwhileStays) {
+  Client a = ConnectWithMemory("token-a", 1);
+  Client b = Connect("token-b");
+  // Both before the loop goes on: the request comes while the file is written.
+  const wire::Malloc malloc{b.next_request++, kMemory};
+  controller_->OnSessionMessage(b.link, wire::ClientMessage(malloc));
+  const RequestId in_a = Acquire("a");
+  EXPECT_EQ(spills().out.images, 1u) << "written";
+  EXPECT_FALSE(IsOnDisk(a)) << "and not needed";
+  EXPECT_EQ(MemoryOf(a), Pattern(1));
+  EXPECT_TRUE(TakeLease(a));
+  EXPECT_TRUE(IsRunning(in_a));
 }
 
 TEST_F(ControllerSpill, AReturnWaitsForRoom) {
@@ -125,8 +169,7 @@ TEST_F(ControllerSpill, AReturnWaitsForRoom) {
   EXPECT_TRUE(IsOnDisk(a));
   Release(in_b);
   ASSERT_TRUE(GiveBack(b));
-  loop_.Advance(std::chrono::milliseconds(20));
-  Settle();
+  Pass();
   ASSERT_TRUE(TakeLease(a));
   EXPECT_EQ(MemoryOf(a), Pattern(1));
   EXPECT_TRUE(IsOnDisk(b));

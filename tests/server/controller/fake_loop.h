@@ -23,7 +23,7 @@ class FakeLoop final : public TaskLoop {
   }
   void OnDisk(Task work, Task then) override { InBackground(std::move(work), std::move(then)); }
 
-  // Runs posted tasks, and the tasks that these post.
+  // Runs tasks until none is posted any more.
   void RunAll() {
     while (!tasks_.empty()) {
       const Task task = std::move(tasks_.front());

@@ -28,7 +28,7 @@ class NodeWorld : public testing::Test {
 
   struct Events final : EventSink {
     void Feed(const scheduler::Event& event) override { fed.push_back(event); }
-    // Those of one type, in their order.
+    // Returns the events of type T, in their order.
     template <typename T>
     std::vector<T> Of() const {
       std::vector<T> found;

@@ -125,7 +125,7 @@ TEST_F(PinningAheadTest, AnImageIsLookedThroughOnlyAfterItsFileHasGrown) {
   Write(files, {0, kMiB});
   EXPECT_TRUE(Step());
   EXPECT_FALSE(Step());
-  // Without pages, so that nobody can have written there.
+  // States alone: the file has no new pages.
   StatesIn(*SharedMapping::Map(files.states, StateBytes(kNodeBytes)), kNodeBytes)
       .NoteUpload({64 * kMiB, 65 * kMiB});
   EXPECT_FALSE(Step());
@@ -151,7 +151,7 @@ TEST_F(PinningAheadTest, AnImageThatIsAboutToLeaveIsPinnedNoMoreBeforeItChanges)
   EXPECT_TRUE(Step());
   Session& session = *registry_.All().front();
   const TimePoint deadline = SteadyClock().Now() + std::chrono::seconds(10);
-  ASSERT_TRUE(session.ReleaseImage({0, kSegment}, /*is_leaving=*/true, deadline).ok());
+  ASSERT_TRUE(session.ReleaseImage({0, kSegment}, /*has_left=*/true, deadline).ok());
   EXPECT_FALSE(cuda_.IsRegistered(files.here));
   EXPECT_FALSE(Step());
   Write(files, {64 * kMiB, 65 * kMiB});
