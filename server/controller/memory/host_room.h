@@ -64,7 +64,7 @@ class HostRoom final : public ImageReturn {
   void Advance();
   void AdvanceLater();
   void ReturnAhead(InstanceId instance);
-  // Serves waiters in their order until the first who waits on.
+  // Serves waiters in their order, up to the first without room.
   void Serve(std::deque<Waiter>& waiters);
   // Whether images are spilled, or about to be. Begins if not.
   bool IsMakingRoom();
