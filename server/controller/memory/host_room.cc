@@ -72,6 +72,7 @@ void HostRoom::NoteMoved(ClientSession& session) {
 }
 
 void HostRoom::OnArrival(const scheduler::RequestArrived& request) {
+  if (!store_.is_on()) return;
   if (request.instance) return ReturnAhead(request.instance);
   const std::vector<InstanceId>& instances =
       scheduler_.node().functions.at(request.function).instances;
