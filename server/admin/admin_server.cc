@@ -23,6 +23,8 @@ void Fill(const GpuSnapshot& gpu, v1::GpuStatus& status) {
   status.set_uuid(gpu.uuid);
   status.set_state(gpu.state);
   status.set_executor_pid(gpu.executor_pid);
+  status.set_spare_pid(gpu.spare_pid);
+  status.set_pool_owner_pid(gpu.pool_owner_pid);
   status.set_pool_bytes(gpu.pool_bytes);
   status.set_used_bytes(gpu.used_bytes);
   status.set_swap_group_bytes(gpu.swap_group_bytes);

@@ -64,7 +64,7 @@ ExecutorRecovery::Options RecoveryOptionsOf(const Config& config) {
 }  // namespace
 
 Controller::Controller(const Options& options, TaskLoop& loop, Repository& repository,
-                       ExecutorKiller& killer, Telemetry& telemetry)
+                       ExecutorProcesses& processes, Telemetry& telemetry)
     : config_(options.config),
       loop_(loop),
       telemetry_(telemetry),
@@ -72,7 +72,7 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
       session_keeper_(options.session_keeper),
       journal_(session_log_, session_keeper_),
       feed_(SetupOf(config_), loop, options.record),
-      tables_(options.gpus, loop, killer),
+      tables_(options.gpus, loop, processes),
       health_(tables_.instances, tables_.sessions, feed_, loop),
       strikes_(tables_.instances, loop, telemetry,
                [this](const RegisteredFunction& function, const absl::Status& why) {
@@ -120,8 +120,8 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
                                    const std::string& why) { broken_.OnRefused(instance, why); }}),
       restoring_(tables_.instances, tables_.sessions, storage_, memory_.device, leases_, journal_,
                  resuming_, telemetry),
-      recovery_(RecoveryOptionsOf(config_), tables_.executors, tables_.sessions, opening_,
-                resuming_, journal_, feed_,
+      recovery_(RecoveryOptionsOf(config_), tables_.executors, tables_.spares, tables_.sessions,
+                opening_, resuming_, journal_, feed_,
                 [this](const SessionPtr& session, const std::string& why) {
                   closing_.Close(session, why);
                 }),
@@ -129,8 +129,8 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
               leases_, implicit_, requests_, strikes_, feed_),
       functions_(tables_.instances, tables_.sessions, requests_, closing_, health_, admin_,
                  feed_.scheduler(), feed_, loop, options.lives, config_.scheduling.keep_replicas),
-      snapshots_(tables_.executors, tables_.instances, tables_.sessions, leases_, requests_,
-                 images_.shards, feed_.scheduler(), repository, loop) {
+      snapshots_(tables_.executors, tables_.spares, tables_.instances, tables_.sessions, leases_,
+                 requests_, images_.shards, feed_.scheduler(), repository, loop) {
   feed_.SetHandlers(
       {.before =
            [this](const scheduler::Event& event) {
@@ -309,7 +309,7 @@ void Controller::Handle(const SessionPtr& session, const wire::CloseMemory& call
 
 void Controller::OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) {
   LoseExecutor(gpu, "a successor is started");
-  tables_.executors.At(gpu).OnStarting(epoch);
+  recovery_.Expect(gpu, epoch);
   BeginWatching();
 }
 
@@ -329,7 +329,20 @@ void Controller::OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal)
   strikes_.OnExecutorExited(gpu, epoch, signal);
 }
 
+void Controller::OnSpareStarting(GpuIndex gpu, std::uint64_t epoch) {
+  tables_.spares.OnStarting(gpu, epoch);
+}
+
+void Controller::OnSpareAdopted(GpuIndex gpu, std::uint64_t epoch, std::int64_t process) {
+  tables_.spares.OnAdopted(gpu, epoch, process);
+}
+
+void Controller::OnSpareExited(GpuIndex gpu, std::uint64_t epoch) {
+  tables_.spares.Take(gpu, epoch);
+}
+
 void Controller::OnExecutorClosed(const std::shared_ptr<ExecutorChannel>& link) {
+  if (tables_.spares.OnClosed(link)) return;
   const GpuExecutor* const executor = tables_.executors.OfLink(link);
   if (!executor) return;
   // A process without its stream is useless, even if still running.
@@ -340,6 +353,7 @@ void Controller::OnExecutorClosed(const std::shared_ptr<ExecutorChannel>& link) 
 void Controller::OnExecutorMessage(const std::shared_ptr<ExecutorChannel>& link,
                                    const v1::ExecutorMessage& message) {
   if (message.has_register_()) return recovery_.Register(link, message.register_());
+  if (tables_.spares.Has(link)) return;  // answers that the spare lives on
   GpuExecutor* const executor = tables_.executors.OfLink(link);
   if (!executor) return link->Close("an executor registers first");
   if (message.has_operation_done())

@@ -54,8 +54,8 @@ class Controller {
   };
 
   // All must outlive the controller.
-  Controller(const Options& options, TaskLoop& loop, Repository& repository, ExecutorKiller& killer,
-             Telemetry& telemetry);
+  Controller(const Options& options, TaskLoop& loop, Repository& repository,
+             ExecutorProcesses& processes, Telemetry& telemetry);
 
   // Goes on with the sessions of an earlier torpord. Before anything else.
   void RestoreSessions();
@@ -75,6 +75,10 @@ class Controller {
   void OnExecutorAdopted(GpuIndex gpu, std::uint64_t epoch, std::int64_t process);
   // `signal`: ended the process; 0 if no signal did, or nobody knows.
   void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal = 0);
+  // A process that is to wait for the executor's death; OnExecutorStarting says that it takes over.
+  void OnSpareStarting(GpuIndex gpu, std::uint64_t epoch);
+  void OnSpareAdopted(GpuIndex gpu, std::uint64_t epoch, std::int64_t process);
+  void OnSpareExited(GpuIndex gpu, std::uint64_t epoch);
 
   // --- As RequestBroker's functions; `request` is the caller's, unique ---
   void Acquire(RequestId request, const RequestBroker::Demand& demand,

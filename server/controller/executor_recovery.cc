@@ -11,8 +11,22 @@
 
 namespace torpor::server {
 
+void ExecutorRecovery::Expect(GpuIndex gpu, std::uint64_t epoch) {
+  GpuExecutor& executor = executors_.At(gpu);
+  const std::optional<SpareExecutors::Spare> spare = spares_.Take(gpu, epoch);
+  if (!spare || spare->adopted_process == 0) {
+    executor.OnStarting(epoch);
+  } else {
+    executor.OnAdopted(epoch, spare->adopted_process);
+  }
+  if (!spare) return;
+  spdlog::info("GPU {}: the spare executor takes over", gpu.value);
+  if (spare->link) Register(spare->link, spare->what);
+}
+
 void ExecutorRecovery::Register(const std::shared_ptr<ExecutorChannel>& link,
                                 const v1::ExecutorMessage::Register& what) {
+  if (spares_.Register(link, what)) return OnSpareReady(link, what);
   GpuExecutor* const executor = executors_.Find(GpuIndex{what.gpu()});
   if (!executor || !executor->Expects(what)) {
     return link->Close("not an executor that this torpord started");
@@ -22,20 +36,37 @@ void ExecutorRecovery::Register(const std::shared_ptr<ExecutorChannel>& link,
                   what.pool_bytes(), what.chunk_bytes(), options_.chunk_bytes);
     return link->Close("unusable memory pool");
   }
-  journal_.NoteExecutor(executor->gpu(), what.pid());
+  NoteProcess(GpuProcess::kExecutor, what);
   executors_.Attach(*executor, link, what);
   spdlog::info("GPU {}: executor {} registered, {} with {} MiB for images", what.gpu(), what.pid(),
                what.device().name(), what.pool_bytes() / kMiB);
-  LetOutlive(*executor);
+  if (auto message = OutliveMessage()) {
+    executors_.Run(executor->gpu(), *std::move(message), [](const OperationResult&) {});
+  }
   TellOfSessions(*executor);
 }
 
-void ExecutorRecovery::LetOutlive(GpuExecutor& executor) {
+void ExecutorRecovery::OnSpareReady(const std::shared_ptr<ExecutorChannel>& link,
+                                    const v1::ExecutorMessage::Register& what) {
+  NoteProcess(GpuProcess::kSpare, what);
+  spdlog::info("GPU {}: executor {} is ready to take over", what.gpu(), what.pid());
+  if (const auto message = OutliveMessage()) link->Send(*message);
+}
+
+void ExecutorRecovery::NoteProcess(GpuProcess role, const v1::ExecutorMessage::Register& what) {
+  const GpuIndex gpu{what.gpu()};
+  journal_.NoteProcess(role, gpu, what.pid(), what.place());
+  if (what.pool_owner_pid() != 0) {
+    journal_.NoteProcess(GpuProcess::kPoolOwner, gpu, what.pool_owner_pid());
+  }
+}
+
+std::optional<v1::DaemonMessage> ExecutorRecovery::OutliveMessage() const {
   const auto patience = std::chrono::ceil<std::chrono::milliseconds>(options_.patience);
-  if (!journal_.is_kept() || patience.count() <= 0) return;
+  if (!journal_.is_kept() || patience.count() <= 0) return std::nullopt;
   v1::DaemonMessage message;
   message.mutable_outlive()->set_patience_ms(static_cast<std::uint64_t>(patience.count()));
-  executors_.Run(executor.gpu(), std::move(message), [](const OperationResult&) {});
+  return message;
 }
 
 void ExecutorRecovery::TellOfSessions(GpuExecutor& executor) {
@@ -75,6 +106,7 @@ void ExecutorRecovery::OnRecovered(GpuExecutor& executor) {
   events_.Feed(scheduler::ExecutorUp{
       executor.gpu(), capacity, ImageSourcesOf(executor),
       options_.is_emulated ? EmulatedPcieSwitchOf(pci_bus_id) : PcieSwitchOf(pci_bus_id)});
+  if (executor.registration().pool_owner_pid() != 0) spares_.KeepFor(executor.gpu());
   resuming_.AnswerWaiting();
   opening_.OpenWaiting();
 }

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,13 +10,15 @@
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/session_journal.h"
 #include "server/controller/model/session_table.h"
+#include "server/controller/model/spare_executors.h"
 #include "server/controller/session_opening.h"
 #include "server/controller/session_resuming.h"
 
 namespace torpor::server {
 
 // Takes executors into service: tells a registered process of all sessions, then the scheduler of
-// the GPU. On the controller's thread.
+// the GPU. Has a spare kept for each GPU that is served, and lets the spare take over. On the
+// controller's thread.
 class ExecutorRecovery {
  public:
   struct Options {
@@ -26,11 +29,12 @@ class ExecutorRecovery {
   };
 
   // The arguments must outlive the object.
-  ExecutorRecovery(const Options& options, ExecutorTable& executors, const SessionTable& sessions,
-                   SessionOpening& opening, SessionResuming& resuming, SessionJournal& journal,
-                   EventSink& events, SessionOpening::Close close)
+  ExecutorRecovery(const Options& options, ExecutorTable& executors, SpareExecutors& spares,
+                   const SessionTable& sessions, SessionOpening& opening, SessionResuming& resuming,
+                   SessionJournal& journal, EventSink& events, SessionOpening::Close close)
       : options_(options),
         executors_(executors),
+        spares_(spares),
         sessions_(sessions),
         opening_(opening),
         resuming_(resuming),
@@ -38,13 +42,19 @@ class ExecutorRecovery {
         events_(events),
         close_(std::move(close)) {}
 
+  // The process with this epoch is the GPU's executor from now on: one that is about to start, or
+  // the GPU's spare.
+  void Expect(GpuIndex gpu, std::uint64_t epoch);
   // The first message of an executor's stream; closes the stream of a stranger.
   void Register(const std::shared_ptr<ExecutorChannel>& link,
                 const v1::ExecutorMessage::Register& what);
 
  private:
-  // The process is to outlive this torpord, by which it can be found again.
-  void LetOutlive(GpuExecutor& executor);
+  void OnSpareReady(const std::shared_ptr<ExecutorChannel>& link,
+                    const v1::ExecutorMessage::Register& what);
+  void NoteProcess(GpuProcess role, const v1::ExecutorMessage::Register& what);
+  // Processes that this torpord lets live on, once their records are in the log; nullopt: none.
+  std::optional<v1::DaemonMessage> OutliveMessage() const;
   void TellOfSessions(GpuExecutor& executor);
   void OnRecovered(GpuExecutor& executor);
   // Returns the GPUs of this node whose images the executor can copy.
@@ -52,6 +62,7 @@ class ExecutorRecovery {
 
   const Options options_;
   ExecutorTable& executors_;
+  SpareExecutors& spares_;
   const SessionTable& sessions_;
   SessionOpening& opening_;
   SessionResuming& resuming_;

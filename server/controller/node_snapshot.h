@@ -28,6 +28,8 @@ struct GpuSnapshot {
   std::string uuid;   // GPU-xxxxxxxx-..., as in nvidia-smi
   std::string state;  // starting, ready, lost
   std::int64_t executor_pid = 0;
+  std::int64_t spare_pid = 0;       // of an executor that is ready to take over; 0: none
+  std::int64_t pool_owner_pid = 0;  // 0: the executor owns the GPU's memory
   Bytes pool_bytes = 0;
   Bytes used_bytes = 0;  // given to images by the scheduler
   MemorySnapshot memory;

@@ -101,6 +101,9 @@ GpuSnapshot NodeSnapshots::SnapshotOf(const GpuExecutor& executor) const {
   gpu.uuid = FormatUuid(executor.registration().device().uuid());
   gpu.state = NameOf(executor.state());
   gpu.executor_pid = executor.is_attached() ? executor.registration().pid() : 0;
+  const SpareExecutors::Spare* const spare = spares_.Ready(executor.gpu());
+  gpu.spare_pid = spare ? spare->what.pid() : 0;
+  gpu.pool_owner_pid = executor.is_attached() ? executor.registration().pool_owner_pid() : 0;
   gpu.pool_bytes = executor.registration().pool_bytes();
   gpu.swap_group_bytes = executor.registration().group_bytes();
   gpu.link_bytes_per_second = executor.registration().link_bytes_per_second();

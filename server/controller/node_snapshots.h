@@ -6,6 +6,7 @@
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/instance_table.h"
 #include "server/controller/model/session_table.h"
+#include "server/controller/model/spare_executors.h"
 #include "server/controller/model/task_loop.h"
 #include "server/controller/node_snapshot.h"
 #include "server/controller/requests.h"
@@ -17,11 +18,13 @@ namespace torpor::server {
 class NodeSnapshots {
  public:
   // The arguments must outlive the object.
-  NodeSnapshots(const ExecutorTable& executors, const InstanceTable& instances,
-                const SessionTable& sessions, const LeaseService& leases, const Requests& requests,
-                const ShardSwaps& swaps, const scheduler::Scheduler& scheduler,
-                const Repository& repository, const TaskLoop& loop)
+  NodeSnapshots(const ExecutorTable& executors, const SpareExecutors& spares,
+                const InstanceTable& instances, const SessionTable& sessions,
+                const LeaseService& leases, const Requests& requests, const ShardSwaps& swaps,
+                const scheduler::Scheduler& scheduler, const Repository& repository,
+                const TaskLoop& loop)
       : executors_(executors),
+        spares_(spares),
         instances_(instances),
         sessions_(sessions),
         leases_(leases),
@@ -47,6 +50,7 @@ class NodeSnapshots {
   ObjectiveSnapshot ObjectiveOf(const RegisteredFunction& registered) const;
 
   const ExecutorTable& executors_;
+  const SpareExecutors& spares_;
   const InstanceTable& instances_;
   const SessionTable& sessions_;
   const LeaseService& leases_;

@@ -14,17 +14,19 @@
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/instance_table.h"
 #include "server/controller/model/session_table.h"
+#include "server/controller/model/spare_executors.h"
 
 // The controller's parts in groups: plain records that construct their members in order of
 // dependence.
 namespace torpor::server {
 
 struct NodeTables {
-  NodeTables(const std::vector<GpuIndex>& gpus, TaskLoop& loop, ExecutorKiller& killer)
-      : executors(gpus, loop, killer), sessions(instances) {}
+  NodeTables(const std::vector<GpuIndex>& gpus, TaskLoop& loop, ExecutorProcesses& processes)
+      : executors(gpus, loop, processes), spares(processes), sessions(instances) {}
 
   InstanceTable instances;
   ExecutorTable executors;
+  SpareExecutors spares;
   SessionTable sessions;
 };
 

@@ -20,6 +20,7 @@
 #include "server/executor/image/arena_memory.h"
 #include "server/executor/image/link_profile.h"
 #include "server/executor/image/mapped_backing.h"
+#include "server/executor/image/pool_client.h"
 #include "server/executor/image/pool_size.h"
 #include "server/executor/library/math_libraries.h"
 #include "server/executor/node_link.h"
@@ -41,6 +42,10 @@ constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 // Time for a session's work to end, at the end of the lease or of the session. An honest client
 // gives back a lease only after all work is done, so only faulty clients use up the time.
 constexpr Duration kLeaseEndPatience = std::chrono::seconds(25);
+
+// For the owner of the GPU's memory to listen: a driver starts up in a second, many at once in
+// more.
+constexpr Duration kOwnerPatience = std::chrono::seconds(30);
 
 std::string PeerSocket(const ExecutorSettings& settings) { return settings.socket + ".peers"; }
 
@@ -122,8 +127,8 @@ bool WantsHugePages(const ExecutorSettings& settings) {
 
 // Describes the executor and the GPU to torpord.
 v1::ExecutorMessage Registration(const ExecutorSettings& settings, const Device& device,
-                                 const PhysicalPool& pool, const ImageMemory& gpu_memory,
-                                 const SwapPlan& swap) {
+                                 const PhysicalPool& pool, const PoolClient* pool_owner,
+                                 const ImageMemory& gpu_memory, const SwapPlan& swap) {
   v1::ExecutorMessage message;
   v1::ExecutorMessage::Register& registration = *message.mutable_register_();
   registration.set_gpu(settings.gpu);
@@ -133,6 +138,8 @@ v1::ExecutorMessage Registration(const ExecutorSettings& settings, const Device&
   registration.set_chunk_bytes(pool.chunk_bytes());
   registration.set_group_bytes(swap.options.group_bytes);
   registration.set_link_bytes_per_second(swap.link_rate);
+  registration.set_place(static_cast<std::uint32_t>(settings.place));
+  if (pool_owner != nullptr) registration.set_pool_owner_pid(pool_owner->process());
   registration.set_socket_path(settings.socket);
   registration.set_peer_socket_path(PeerSocket(settings));
   // Memory shared with another GPU must lie at the client's own addresses.
@@ -165,22 +172,38 @@ void WarmUp(MathLibraries& libraries) {
   }
 }
 
-// Opens the pool: as large as configured, or all memory that the warmed-up driver leaves.
+// Connects to the process that owns the GPU's memory; null if this one is to own the memory. Call
+// before the context is created: the owner measures what an executor takes.
+absl::StatusOr<std::unique_ptr<PoolClient>> ConnectToOwner(const ExecutorSettings& settings) {
+  if (settings.pool_socket.empty()) return nullptr;
+  return PoolClient::Connect(settings.pool_socket, kOwnerPatience);
+}
+
+// Lets go of an owner whose memory the driver lets no other process use.
+void CheckOwner(const ExecutorSettings& settings, const Device& device,
+                std::unique_ptr<PoolClient>& owner) {
+  if (owner == nullptr) return;
+  const absl::Status usable = owner->Try(device);
+  if (usable.ok()) return;
+  spdlog::warn(
+      "GPU {}: no spare executor, since an executor must own the GPU's memory here ({}); set "
+      "spare_executor: false",
+      settings.gpu, usable.ToString());
+  owner.reset();
+}
+
+// Opens the pool: the owner's or, without one, as large as configured, or all memory that the
+// warmed-up driver leaves.
 absl::StatusOr<std::unique_ptr<PhysicalPool>> OpenPool(const ExecutorSettings& settings,
-                                                       const Device& device) {
+                                                       const Device& device,
+                                                       const PoolClient* owner) {
+  if (owner != nullptr) return PhysicalPool::Import(device, *owner);
   TORPOR_ASSIGN_OR_RETURN(const Bytes free, device.FreeMemory());
   const PoolNeeds needs{.total = device.properties().total_bytes,
                         .free = free,
                         .reserve = settings.device.driver_reserve,
                         .asked = settings.device.pool_bytes};
-  const Bytes bytes = PoolBytes(needs);
-  spdlog::info("GPU {}: {} of {} MiB are free, {} MiB stay with the driver", settings.gpu,
-               free / kMiB, needs.total / kMiB, ReserveOf(needs) / kMiB);
-  if (bytes < needs.asked) {
-    spdlog::warn("GPU {}: pool_bytes asks for {} MiB, and {} MiB may be had; lower driver_reserve",
-                 settings.gpu, needs.asked / kMiB, bytes / kMiB);
-  }
-  return PhysicalPool::Create(device, bytes, settings.device.chunk_bytes, ReserveOf(needs));
+  return MakePool(device, needs, settings.device.chunk_bytes);
 }
 
 // Reserves the node's addresses for `address_mode: map`; null otherwise. A context has most
@@ -264,6 +287,7 @@ class SessionRelay final : public SessionListener {
 absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   KeepCompiledCode(settings);
   TORPOR_ASSIGN_OR_RETURN(const CudaDriver driver, LoadCudaDriver(settings.cuda_library_dir));
+  TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<PoolClient> pool_owner, ConnectToOwner(settings));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, Device::Open(driver, settings.gpu));
   BindToNode(settings, *device);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<AddressReservation> addresses,
@@ -283,7 +307,9 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
                           .cublaslt = CublasLtLibrary(Find(LoadCublasLt, "cuBLASLt", folder)),
                           .cudnn = CudnnPool(Find(LoadCudnn, "cuDNN", folder), make_room)};
   WarmUp(libraries);
-  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PhysicalPool> pool, OpenPool(settings, *device));
+  CheckOwner(settings, *device, pool_owner);
+  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PhysicalPool> pool,
+                          OpenPool(settings, *device, pool_owner.get()));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<ImageMemory> gpu_memory,
                           OpenMemory(settings, *device, *pool));
   KernelOutput output;
@@ -298,6 +324,7 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
       directory,
       *windows,
       *peer_pools,
+      pool_owner.get(),
       settings.descriptor_socket,
       kLeaseEndPatience,
       swap.options};
@@ -318,7 +345,7 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
                           ServeRings(settings, *device, registry));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PeerServer> peer_server,
                           PeerServer::Start(PeerSocket(settings), *device, *pool, directory));
-  link.Start(Registration(settings, *device, *pool, *gpu_memory, swap), loop);
+  link.Start(Registration(settings, *device, *pool, pool_owner.get(), *gpu_memory, swap), loop);
   spdlog::info("GPU {} ({}): {} MiB for images in chunks of {} KiB, functions at {}", settings.gpu,
                device->properties().name, gpu_memory->capacity() / kMiB, pool->chunk_bytes() / kKiB,
                settings.socket);

@@ -312,6 +312,11 @@ std::optional<ExitStatus> ExecutorLoop::Settle() {
 
 void ExecutorLoop::Outlive(const v1::DaemonMessage& operation) {
   patience_ = std::chrono::milliseconds(operation.outlive().patience_ms());
+  if (environment_.pool_owner != nullptr) {
+    // Without the owner's memory the executor would still serve, but no other after it.
+    const absl::Status told = environment_.pool_owner->Outlive(patience_);
+    if (!told.ok()) spdlog::warn("torpord's end ends the pool: {}", told.ToString());
+  }
   // Until here the kernel ends the process with its torpord, which did not know of it yet.
   prctl(PR_SET_PDEATHSIG, 0);
 }

@@ -18,6 +18,7 @@
 #include "server/executor/executor.h"
 #include "server/executor/gpu/address_probe.h"
 #include "server/executor/gpu/device_list.h"
+#include "server/executor/pool_owner_process.h"
 #include "server/log/crash_log.h"
 #include "server/log/structured_log.h"
 #include "server/settings/executor_settings.h"
@@ -35,12 +36,14 @@ using torpor::server::Setting;
 constexpr const char* kDescription =
     "torpor-executor owns one GPU of the node: its memory, its copies and the kernels that "
     "functions launch.\n\n"
-    "torpord starts one executor for each GPU, commands it over daemon_socket, and starts another "
-    "when it ends. People start torpor-executor for --list-devices and --probe-addresses only.";
+    "torpord starts one executor for each GPU, commands it over daemon_socket, and goes on with a "
+    "spare one when it ends. People start torpor-executor for --list-devices and --probe-addresses "
+    "only.";
 
 constexpr const char* kExitStatus =
     "Exit status:\n"
-    "  0  torpord asked it to end (or --list-devices or --probe-addresses\n     succeeded)\n"
+    "  0  torpord asked it to end (or --list-devices or --probe-addresses\n     succeeded, or no "
+    "executor needs the pool)\n"
     "  1  it could not start\n"
     "  2  wrong flags or settings\n"
     "  3  a function's work cost the CUDA context; another executor must take over\n"
@@ -48,6 +51,7 @@ constexpr const char* kExitStatus =
 
 struct CommandLine {
   bool list_devices = false;
+  bool own_pool = false;
   std::string probe_addresses;  // empty: no probe
   std::string settings;
   std::string cuda_library_dir;
@@ -81,6 +85,9 @@ void AddOptions(CLI::App& app, CommandLine& line) {
       ->type_name("DIR");
   app.add_option("--settings", line.settings, "Settings of the executor to start")
       ->type_name("JSON");
+  app.add_flag("--own-pool", line.own_pool,
+               "With --settings: own the GPU's memory for the GPU's executors, which ask for it at "
+               "pool_socket, and run nothing");
 }
 
 // Opens standard error once more, for the log: descriptor 2 itself will belong to kernels.
@@ -152,7 +159,8 @@ int Run(int argc, char** argv) {
   if (log == nullptr) return Fail(absl::ErrnoToStatus(errno, "cannot open the log"));
   torpor::server::SetUpLog(settings->log.level, settings->log.format, log);
   torpor::server::LogUncaughtExceptions();
-  const absl::Status failed = torpor::executor::RunExecutor(*settings);
+  const absl::Status failed = line.own_pool ? torpor::executor::RunPoolOwner(*settings)
+                                            : torpor::executor::RunExecutor(*settings);
   std::fprintf(log, "torpor-executor: %s\n", std::string(failed.message()).c_str());
   return static_cast<int>(ExitStatus::kFailure);
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "proto/torpor/v1/node.pb.h"
+#include "server/executor/image/pool_client.h"
 #include "server/executor/session/session.h"
 #include "server/executor/session/session_registry.h"
 #include "server/executor/session_memory/node_windows.h"
@@ -21,6 +22,7 @@ struct OperationEnvironment {
   MemoryDirectory& directory;
   const NodeWindows& windows;
   PeerPools& peer_pools;
+  const PoolClient* pool_owner;  // null: this process owns the GPU's memory
   std::string descriptor_socket;
   Duration lease_end_patience{};  // limit for a session's work to end
   SwapOptions swap;

@@ -200,6 +200,8 @@ GpuSeries::GpuSeries(Registry& registry)
       fragmented_bytes_(AddGauge(registry, "torpor_gpu_fragmented_bytes",
                                  "Of the free device memory what is not in one piece.")),
       is_ready_(AddGauge(registry, "torpor_gpu_ready", "1 while the GPU's executor serves.")),
+      has_spare_(AddGauge(registry, "torpor_gpu_spare_ready",
+                          "1 while a spare executor is ready to take over.")),
       busy_seconds_(
           AddCounter(registry, "torpor_gpu_busy_seconds_total", "Time that a GPU was leased.")) {}
 
@@ -214,6 +216,7 @@ void GpuSeries::Render(const GpuSnapshot& gpu) {
   link_rate_.Add(labels).Set(gpu.link_bytes_per_second);
   fragmented_bytes_.Add(labels).Set(static_cast<double>(gpu.fragmented_bytes));
   is_ready_.Add(labels).Set(gpu.state == "ready" ? 1 : 0);
+  has_spare_.Add(labels).Set(gpu.spare_pid != 0 ? 1 : 0);
   RaiseTo(busy_seconds_.Add(labels), gpu.busy_seconds);
 }
 

@@ -113,6 +113,7 @@ class GpuSeries {
   prometheus::Family<prometheus::Gauge>& link_rate_;
   prometheus::Family<prometheus::Gauge>& fragmented_bytes_;
   prometheus::Family<prometheus::Gauge>& is_ready_;
+  prometheus::Family<prometheus::Gauge>& has_spare_;
   prometheus::Family<prometheus::Counter>& busy_seconds_;
 };
 

@@ -6,12 +6,20 @@
 
 namespace torpor::server {
 
-void HeldRegistrations::Expect(const std::map<GpuIndex, ProcessIdentity>& adopted) {
+void HeldRegistrations::Expect(const std::map<GpuIndex, pid_t>& adopted) {
   MutexLock lock(&mutex_);
-  for (const auto& [gpu, process] : adopted) expected_.insert(gpu);
+  expected_ = adopted;
 }
 
-void HeldRegistrations::NoteSettled(GpuIndex gpu) {
+void HeldRegistrations::NoteRegistered(GpuIndex gpu, pid_t process) {
+  MutexLock lock(&mutex_);
+  const auto expected = expected_.find(gpu);
+  if (expected == expected_.end() || expected->second != process) return;
+  expected_.erase(expected);
+  changed_.SignalAll();
+}
+
+void HeldRegistrations::NoteEnded(GpuIndex gpu) {
   MutexLock lock(&mutex_);
   expected_.erase(gpu);
   changed_.SignalAll();
@@ -31,7 +39,9 @@ std::set<GpuIndex> HeldRegistrations::Await(Duration patience) {
     if (left <= Duration::zero()) break;
     mutex_.WaitFor(changed_, absl::FromChrono(left));
   }
-  return expected_;
+  std::set<GpuIndex> missing;
+  for (const auto& [gpu, process] : expected_) missing.insert(gpu);
+  return missing;
 }
 
 void HeldRegistrations::Release() {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <functional>
 #include <map>
@@ -10,7 +12,6 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/mutex.h"
-#include "server/supervisor/process_record.h"
 
 namespace torpor::server {
 
@@ -21,11 +22,13 @@ class HeldRegistrations {
  public:
   using Deliver = std::function<void()>;
 
-  // Executors of these GPUs are adopted. Before all other calls.
-  void Expect(const std::map<GpuIndex, ProcessIdentity>& adopted);
+  // These executors are adopted. Before all other calls.
+  void Expect(const std::map<GpuIndex, pid_t>& adopted);
 
-  // The executor has registered, or has ended.
-  void NoteSettled(GpuIndex gpu);
+  // A process of the GPU has registered: an executor with sessions only when it has let go of them.
+  void NoteRegistered(GpuIndex gpu, pid_t process);
+  // The GPU's executor has ended.
+  void NoteEnded(GpuIndex gpu);
   // Whether Release was called: from then on nothing is kept.
   bool is_over() const { return is_over_.load(std::memory_order_acquire); }
   // Keeps `deliver` for Release, or calls it at once after that.
@@ -41,7 +44,7 @@ class HeldRegistrations {
  private:
   Mutex mutex_;
   absl::CondVar changed_;
-  std::set<GpuIndex> expected_ ABSL_GUARDED_BY(mutex_);
+  std::map<GpuIndex, pid_t> expected_ ABSL_GUARDED_BY(mutex_);
   std::vector<Deliver> held_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> is_over_{false};  // written under mutex_
 };

@@ -66,12 +66,24 @@ std::vector<std::string> ExecutorEnvironment(const Config& config) {
   return environment;
 }
 
-ExecutorSettings ExecutorSettingsOf(const Config& config, GpuIndex gpu, std::uint64_t epoch) {
+std::string PoolSocketOf(const Config& config, GpuIndex gpu) {
+  return absl::StrCat(config.run_dir, "/pool-", gpu.value, ".sock");
+}
+
+// The two executors of a GPU have names of their own.
+std::string ExecutorSocketOf(const Config& config, GpuIndex gpu, int place) {
+  return absl::StrCat(config.run_dir, "/executor-", gpu.value, place == 0 ? "" : "b", ".sock");
+}
+
+ExecutorSettings ExecutorSettingsOf(const Config& config, GpuIndex gpu, std::uint64_t epoch,
+                                    int place) {
   return {.gpu = gpu.value,
           .epoch = epoch,
+          .place = place,
           .daemon_socket = config.run_dir + "/node.sock",
-          .socket = absl::StrCat(config.run_dir, "/executor-", gpu.value, ".sock"),
+          .socket = ExecutorSocketOf(config, gpu, place),
           .socket_mode = config.socket_mode,
+          .pool_socket = config.device.spare_executor ? PoolSocketOf(config, gpu) : "",
           .descriptor_socket = config.run_dir + "/descriptors.sock",
           .module_dir = config.state_dir + "/modules",
           .link_profile_dir = config.state_dir + "/links",
@@ -83,12 +95,18 @@ ExecutorSettings ExecutorSettingsOf(const Config& config, GpuIndex gpu, std::uin
 }
 
 ProcessCommand ExecutorCommand(const Config& config, const std::string& program, GpuIndex gpu,
-                               std::uint64_t epoch) {
+                               std::uint64_t epoch, int place) {
   ProcessCommand command;
   command.program = program;
   command.arguments = {"--settings",
-                       FormatExecutorSettings(ExecutorSettingsOf(config, gpu, epoch))};
+                       FormatExecutorSettings(ExecutorSettingsOf(config, gpu, epoch, place))};
   command.added_environment = ExecutorEnvironment(config);
+  return command;
+}
+
+ProcessCommand PoolOwnerCommand(const Config& config, const std::string& program, GpuIndex gpu) {
+  ProcessCommand command = ExecutorCommand(config, program, gpu, /*epoch=*/0, /*place=*/0);
+  command.arguments.insert(command.arguments.begin(), "--own-pool");
   return command;
 }
 
@@ -126,11 +144,19 @@ std::string ExecutorKindOf(const Config& config, const std::string& program,
     absl::StrAppend(&kind, " ", file.st_size, " ", file.st_mtim.tv_sec, ".", file.st_mtim.tv_nsec);
   }
   for (const GpuIndex gpu : gpus) {
-    const ProcessCommand command = ExecutorCommand(config, program, gpu, /*epoch=*/0);
+    const ProcessCommand command = ExecutorCommand(config, program, gpu, /*epoch=*/0, /*place=*/0);
     absl::StrAppend(&kind, "\n", absl::StrJoin(command.arguments, " "), " ",
                     absl::StrJoin(command.added_environment, " "));
   }
   return ToHex(Sha256(kind.data(), kind.size()));
+}
+
+std::map<GpuIndex, pid_t> ExecutorsOf(const std::map<GpuIndex, GpuProcesses>& processes) {
+  std::map<GpuIndex, pid_t> executors;
+  for (const auto& [gpu, one] : processes) {
+    if (one.executor) executors.emplace(gpu, one.executor->pid);
+  }
+  return executors;
 }
 
 // Returns how to ask the driver by a process of its own; an argument says what.
@@ -173,7 +199,7 @@ class LiveNode final : public Node,
                        public RequestBroker,
                        public LinkListener,
                        public ProcessListener,
-                       public ExecutorKiller {
+                       public ExecutorProcesses {
  public:
   explicit LiveNode(Config config)
       : config_(std::move(config)), control_service_(*this), node_service_(*this) {}
@@ -205,14 +231,20 @@ class LiveNode final : public Node,
     processes.gpus = options.gpus;
     TORPOR_ASSIGN_OR_RETURN(
         processes.adopted,
-        session_records_->TakeExecutors(options.gpus,
-                                        ExecutorKindOf(config_, executor_program, options.gpus)));
+        session_records_->TakeGpuProcesses(
+            options.gpus, ExecutorKindOf(config_, executor_program, options.gpus)));
     ForgetDeadNode();
-    const std::map<GpuIndex, ProcessIdentity> adopted = processes.adopted;
-    held_.Expect(adopted);
-    processes.command = [this, executor_program](GpuIndex gpu, std::uint64_t epoch) {
-      return ExecutorCommand(config_, executor_program, gpu, epoch);
+    const std::map<GpuIndex, GpuProcesses> adopted = processes.adopted;
+    held_.Expect(ExecutorsOf(adopted));
+    processes.executor_command = [this, executor_program](GpuIndex gpu, std::uint64_t epoch,
+                                                          int place) {
+      return ExecutorCommand(config_, executor_program, gpu, epoch, place);
     };
+    if (config_.device.spare_executor) {
+      processes.pool_owner_command = [this, executor_program](GpuIndex gpu) {
+        return PoolOwnerCommand(config_, executor_program, gpu);
+      };
+    }
     TORPOR_RETURN_IF_ERROR(CreateFolder(config_.state_dir + "/modules"));
     TORPOR_RETURN_IF_ERROR(CreateFolder(config_.state_dir + "/links"));
     options.spill_folder = SpillFolderOf(config_);
@@ -371,7 +403,10 @@ class LiveNode final : public Node,
   }
   void OnExecutorMessage(const std::shared_ptr<ExecutorChannel>& link, v1::ExecutorMessage message,
                          Done done) override {
-    if (message.has_register_()) held_.NoteSettled(GpuIndex{message.register_().gpu()});
+    if (message.has_register_()) {
+      held_.NoteRegistered(GpuIndex{message.register_().gpu()},
+                           static_cast<pid_t>(message.register_().pid()));
+    }
     FromExecutor([this, link, message = std::move(message), done = std::move(done)] {
       controller_->OnExecutorMessage(link, message);
       done();
@@ -388,13 +423,27 @@ class LiveNode final : public Node,
         [this, gpu, epoch, process] { controller_->OnExecutorAdopted(gpu, epoch, process); });
   }
   void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) override {
-    held_.NoteSettled(gpu);
+    held_.NoteEnded(gpu);
     loop_.Post([this, gpu, epoch, signal] { controller_->OnExecutorExited(gpu, epoch, signal); });
+  }
+  void OnSpareStarting(GpuIndex gpu, std::uint64_t epoch) override {
+    loop_.Post([this, gpu, epoch] { controller_->OnSpareStarting(gpu, epoch); });
+  }
+  void OnSpareAdopted(GpuIndex gpu, std::uint64_t epoch, pid_t process) override {
+    loop_.Post([this, gpu, epoch, process] { controller_->OnSpareAdopted(gpu, epoch, process); });
+  }
+  void OnSpareExited(GpuIndex gpu, std::uint64_t epoch) override {
+    loop_.Post([this, gpu, epoch] { controller_->OnSpareExited(gpu, epoch); });
   }
 
   void Kill(GpuIndex gpu, std::uint64_t epoch) override {
     if (const std::shared_ptr<Supervisor> supervisor = supervisor_now()) {
       supervisor->Kill(gpu, epoch);
+    }
+  }
+  void KeepSpare(GpuIndex gpu) override {
+    if (const std::shared_ptr<Supervisor> supervisor = supervisor_now()) {
+      supervisor->KeepSpare(gpu);
     }
   }
   bool IsExecutor(pid_t pid) {
@@ -414,17 +463,17 @@ class LiveNode final : public Node,
 
   // Removes what an emulated node of processes that live no more has left.
   void ForgetDeadNode() {
-    if (!session_records_->HasExecutors()) unlink(EmulatorNodePath(config_).c_str());
+    if (!session_records_->HasGpuProcesses()) unlink(EmulatorNodePath(config_).c_str());
   }
 
   // Waits until no executor of an earlier torpord has a session any more.
-  absl::Status AwaitAdopted(const std::map<GpuIndex, ProcessIdentity>& adopted) {
+  absl::Status AwaitAdopted(const std::map<GpuIndex, GpuProcesses>& adopted) {
     for (const GpuIndex gpu : held_.Await(kSettlePatience)) {
       spdlog::error(
           "GPU {}: the executor of the earlier torpord does not let go of its sessions; it is "
           "restarted",
           gpu.value);
-      TORPOR_RETURN_IF_ERROR(EndExecutor(adopted.at(gpu)));
+      TORPOR_RETURN_IF_ERROR(EndGpuProcess(*adopted.at(gpu).executor));
     }
     return absl::OkStatus();
   }

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,23 +18,51 @@ namespace {
 // A driver may take seconds to take down a context with gigabytes of pinned memory.
 constexpr Duration kExecutorPatience = std::chrono::seconds(20);
 
-ProcessIdentity IdentityOf(const ExecutorRan& executor) {
-  return {.pid = static_cast<pid_t>(executor.process_id), .start_ticks = executor.start_ticks};
+ProcessIdentity IdentityOf(const GpuProcessRan& process) {
+  return {.pid = static_cast<pid_t>(process.process_id), .start_ticks = process.start_ticks};
 }
 
-std::vector<ExecutorRan> LivingOf(const SessionLog& log) {
-  std::vector<ExecutorRan> living = log.state().executors();
+std::vector<GpuProcessRan> LivingOf(const SessionLog& log) {
+  std::vector<GpuProcessRan> living = log.state().processes();
   std::erase_if(living,
-                [](const ExecutorRan& executor) { return !OpenProcess(IdentityOf(executor)); });
+                [](const GpuProcessRan& process) { return !OpenProcess(IdentityOf(process)); });
   return living;
+}
+
+// Takes the process into `taken`. False if there is a later one for the same purpose.
+bool TakeIn(const GpuProcessRan& process, GpuProcesses& taken) {
+  std::optional<ProcessIdentity>& purpose = process.role == GpuProcess::kExecutor ? taken.executor
+                                            : process.role == GpuProcess::kSpare  ? taken.spare
+                                                                                 : taken.pool_owner;
+  if (purpose) return false;
+  purpose = IdentityOf(process);
+  if (process.role == GpuProcess::kExecutor) taken.place = static_cast<int>(process.place & 1);
+  return true;
+}
+
+using GpuSet = std::set<GpuIndex>;
+
+// Returns the GPUs whose memory had an owner that has died: executors there are no use any more,
+// since none could take over from them.
+GpuSet WithoutMemory(const std::vector<GpuProcessRan>& processes) {
+  GpuSet had;
+  GpuSet have;
+  for (const GpuProcessRan& process : processes) {
+    if (process.role != GpuProcess::kPoolOwner) continue;
+    const GpuIndex gpu{static_cast<int>(process.gpu)};
+    had.insert(gpu);
+    if (OpenProcess(IdentityOf(process))) have.insert(gpu);
+  }
+  for (const GpuIndex gpu : have) had.erase(gpu);
+  return had;
 }
 
 // Ends what an earlier torpord with a service manager has left.
 absl::Status Forget(const std::string& path) {
   {
     TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<SessionLog> log, SessionLog::Open(path));
-    for (const ExecutorRan& executor : LivingOf(*log))
-      TORPOR_RETURN_IF_ERROR(EndExecutor(IdentityOf(executor)));
+    for (const GpuProcessRan& process : LivingOf(*log))
+      TORPOR_RETURN_IF_ERROR(EndGpuProcess(IdentityOf(process)));
   }
   unlink(path.c_str());
   return absl::OkStatus();
@@ -40,10 +70,10 @@ absl::Status Forget(const std::string& path) {
 
 }  // namespace
 
-absl::Status EndExecutor(const ProcessIdentity& executor) {
-  if (KillAndAwait(executor, kExecutorPatience)) return absl::OkStatus();
+absl::Status EndGpuProcess(const ProcessIdentity& process) {
+  if (KillAndAwait(process, kExecutorPatience)) return absl::OkStatus();
   return absl::UnavailableError(
-      absl::StrCat("executor ", executor.pid, " of an earlier torpord does not end"));
+      absl::StrCat("process ", process.pid, " of an earlier torpord does not end"));
 }
 
 absl::StatusOr<std::unique_ptr<SessionRecords>> SessionRecords::Open(
@@ -60,35 +90,38 @@ absl::StatusOr<std::unique_ptr<SessionRecords>> SessionRecords::Open(
   return records;
 }
 
-std::vector<ExecutorRan> SessionRecords::LivingExecutors() const {
-  return log_ ? LivingOf(*log_) : std::vector<ExecutorRan>();
+std::vector<GpuProcessRan> SessionRecords::Living() const {
+  return log_ ? LivingOf(*log_) : std::vector<GpuProcessRan>();
 }
 
-absl::StatusOr<std::map<GpuIndex, ProcessIdentity>> SessionRecords::TakeExecutors(
+absl::StatusOr<std::map<GpuIndex, GpuProcesses>> SessionRecords::TakeGpuProcesses(
     const std::vector<GpuIndex>& gpus, const std::string& kind) {
-  std::map<GpuIndex, ProcessIdentity> taken;
+  std::map<GpuIndex, GpuProcesses> taken;
   if (!log_) return taken;
   LogBegun begun = log_->state().begun();
   const bool is_same_kind = std::exchange(begun.executors, kind) == kind;
-  std::vector<ExecutorRan> retained;
-  std::vector<ExecutorRan> living = LivingExecutors();
+  const GpuSet without_memory = WithoutMemory(log_->state().processes());
+  std::vector<GpuProcessRan> retained;
+  std::vector<GpuProcessRan> living = Living();
   if (!living.empty() && !is_same_kind) {
     spdlog::warn(
         "executors of the earlier torpord are replaced: they are of another build, or were started "
         "with other settings");
   }
-  // Of two for one GPU the earlier is about to end.
+  // Of two with one purpose the earlier is about to end.
   std::ranges::reverse(living);
-  for (const ExecutorRan& executor : living) {
-    const GpuIndex gpu{static_cast<int>(executor.gpu)};
+  for (const GpuProcessRan& process : living) {
+    const GpuIndex gpu{static_cast<int>(process.gpu)};
     const bool is_served = std::ranges::find(gpus, gpu) != gpus.end();
-    if (is_same_kind && is_served && taken.emplace(gpu, IdentityOf(executor)).second) {
-      retained.push_back(executor);
+    const bool is_of_use = is_same_kind && is_served && !without_memory.contains(gpu);
+    if (is_of_use && TakeIn(process, taken[gpu])) {
+      retained.push_back(process);
     } else {
-      TORPOR_RETURN_IF_ERROR(EndExecutor(IdentityOf(executor)));
+      TORPOR_RETURN_IF_ERROR(EndGpuProcess(IdentityOf(process)));
     }
   }
-  log_->RetainExecutors(std::move(retained));
+  std::ranges::reverse(retained);
+  log_->RetainProcesses(std::move(retained));
   log_->Append(begun);
   return taken;
 }

@@ -10,12 +10,14 @@
 #include "base/unique_fd.h"
 #include "server/daemon/kept_sessions.h"
 #include "server/repository/session_log.h"
+#include "server/supervisor/gpu_processes.h"
 #include "server/supervisor/process_record.h"
 
 namespace torpor::server {
 
-// Kills an executor of an earlier torpord and waits for its end. Unavailable if it does not end.
-absl::Status EndExecutor(const ProcessIdentity& executor);
+// Kills a GPU's process of an earlier torpord and waits for its end. Unavailable if it does not
+// end.
+absl::Status EndGpuProcess(const ProcessIdentity& process);
 
 // Lets sessions outlive torpord: the log of all sessions, and the service manager that keeps their
 // memory files. Not thread-safe.
@@ -30,12 +32,12 @@ class SessionRecords {
   SessionLog* log() { return log_.get(); }
   SessionKeeper* keeper() { return log_ ? &keeper_ : nullptr; }
 
-  // Whether an executor of an earlier torpord lives.
-  bool HasExecutors() const { return !LivingExecutors().empty(); }
-  // Returns executors of earlier torpords to go on with, and ends all others. `kind` says with what
-  // executors of this torpord are started: one that was started otherwise is of no use. Unavailable
-  // if an executor does not end: it may still write into sessions' files.
-  absl::StatusOr<std::map<GpuIndex, ProcessIdentity>> TakeExecutors(
+  // Whether a GPU's process of an earlier torpord lives.
+  bool HasGpuProcesses() const { return !Living().empty(); }
+  // Returns GPUs' processes of earlier torpords to go on with, and ends all others. `kind` says
+  // with what processes of this torpord are started: one that was started otherwise is of no use.
+  // Unavailable if a process does not end: it may still write into sessions' files.
+  absl::StatusOr<std::map<GpuIndex, GpuProcesses>> TakeGpuProcesses(
       const std::vector<GpuIndex>& gpus, const std::string& kind);
 
   // The sessions are restored: lets go of files that none of them has.
@@ -45,7 +47,7 @@ class SessionRecords {
   explicit SessionRecords(std::map<std::string, UniqueFd> kept) : keeper_(std::move(kept)) {}
 
   // In the order in which they have registered.
-  std::vector<ExecutorRan> LivingExecutors() const;
+  std::vector<GpuProcessRan> Living() const;
 
   KeptSessions keeper_;
   std::unique_ptr<SessionLog> log_;

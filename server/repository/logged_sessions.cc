@@ -54,7 +54,15 @@ void LoggedSessions::Apply(const SessionRecord& record) {
 }
 
 void LoggedSessions::Take(const ExecutorRan& record) {
-  if (std::ranges::find(executors_, record) == executors_.end()) executors_.push_back(record);
+  Take(GpuProcessRan{
+      .gpu = record.gpu, .process_id = record.process_id, .start_ticks = record.start_ticks});
+}
+
+void LoggedSessions::Take(const GpuProcessRan& record) {
+  std::erase_if(processes_, [&](const GpuProcessRan& earlier) {
+    return earlier.process_id == record.process_id && earlier.start_ticks == record.start_ticks;
+  });
+  processes_.push_back(record);
 }
 
 void LoggedSessions::Take(const SessionOpened& record) {
@@ -128,7 +136,7 @@ void LoggedSessions::Take(const ImageBack& record) {
 
 std::vector<SessionRecord> LoggedSessions::Records() const {
   std::vector<SessionRecord> records = {begun_};
-  for (const ExecutorRan& executor : executors_) records.emplace_back(executor);
+  for (const GpuProcessRan& process : processes_) records.emplace_back(process);
   for (const auto& [id, session] : sessions_) {
     records.emplace_back(session.opened);
     AppendMemory(id.value, MemoryKind::kDevice, session.device, records);

@@ -19,7 +19,8 @@
 namespace torpor::server {
 
 // Sessions of a later version are lost with their torpord.
-inline constexpr std::uint64_t kSessionLogVersion = 2;  // 1: without images on the disk
+inline constexpr std::uint64_t kSessionLogVersion =
+    3;  // 2: without spares; 1: nor images on the disk
 
 // Which of a session's memories a record is about.
 enum class MemoryKind : std::uint32_t { kDevice, kHost };
@@ -40,7 +41,7 @@ struct LogBegun {
   }
 };
 
-// An executor that may have sessions' files mapped; the same process is told once.
+// As GpuProcessRan of an executor at place 0. In logs up to version 2.
 struct ExecutorRan {
   std::int64_t gpu = 0;
   std::int64_t process_id = 0;
@@ -50,7 +51,6 @@ struct ExecutorRan {
   void Visit(V& v) {
     v(gpu), v(process_id), v(start_ticks);
   }
-  bool operator==(const ExecutorRan&) const = default;
 };
 
 // A client is about to be told of its session. Sizes are bytes.
@@ -187,10 +187,28 @@ struct ImageBack {
   }
 };
 
+enum class GpuProcess : std::uint32_t { kExecutor, kSpare, kPoolOwner };
+
+// A process of a GPU. An executor may have sessions' files mapped. A later record of the same
+// process replaces the earlier.
+struct GpuProcessRan {
+  std::int64_t gpu = 0;
+  std::int64_t process_id = 0;
+  std::uint64_t start_ticks = 0;  // as ProcessIdentity
+  GpuProcess role = GpuProcess::kExecutor;
+  std::uint32_t place = 0;  // of the two executors of a GPU
+
+  template <typename V>
+  void Visit(V& v) {
+    v(gpu), v(process_id), v(start_ticks), v(role), v(place);
+  }
+  bool operator==(const GpuProcessRan&) const = default;
+};
+
 // Append only: the index is the type in the file.
-using SessionRecord =
-    std::variant<LogBegun, ExecutorRan, SessionOpened, SegmentsHeld, Allocated, Freed, WorkUnsaved,
-                 EndsWithTorpord, SessionClosed, ClientAway, ImageSpilled, ImageBack>;
+using SessionRecord = std::variant<LogBegun, ExecutorRan, SessionOpened, SegmentsHeld, Allocated,
+                                   Freed, WorkUnsaved, EndsWithTorpord, SessionClosed, ClientAway,
+                                   ImageSpilled, ImageBack, GpuProcessRan>;
 
 // --- State --------------------------------------------------------------------------------------
 
@@ -232,17 +250,19 @@ class LoggedSessions {
   std::vector<SessionRecord> Records() const;
 
   const LogBegun& begun() const { return begun_; }
-  const std::vector<ExecutorRan>& executors() const { return executors_; }
+  // In the order of their latest records.
+  const std::vector<GpuProcessRan>& processes() const { return processes_; }
   const std::map<SessionId, LoggedSession>& sessions() const { return sessions_; }
   // Returns null if the session is unknown or closed.
   const LoggedSession* Find(SessionId session) const;
 
-  // Forgets all executors but these.
-  void RetainExecutors(std::vector<ExecutorRan> living) { executors_ = std::move(living); }
+  // Forgets all processes but these.
+  void RetainProcesses(std::vector<GpuProcessRan> living) { processes_ = std::move(living); }
 
  private:
   void Take(const LogBegun& record) { begun_ = record; }
   void Take(const ExecutorRan& record);
+  void Take(const GpuProcessRan& record);
   void Take(const SessionOpened& record);
   void Take(const SegmentsHeld& record);
   void Take(const Allocated& record);
@@ -256,7 +276,7 @@ class LoggedSessions {
   LoggedSession* Mutable(std::uint64_t session);
 
   LogBegun begun_;
-  std::vector<ExecutorRan> executors_;
+  std::vector<GpuProcessRan> processes_;
   std::map<SessionId, LoggedSession> sessions_;
 };
 

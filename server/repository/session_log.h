@@ -28,9 +28,9 @@ class SessionLog {
   // file is empty, and stays so: no session outlives this torpord.
   void Append(const SessionRecord& record);
 
-  // Of earlier torpords' executors only these live.
-  void RetainExecutors(std::vector<ExecutorRan> living) {
-    state_.RetainExecutors(std::move(living));
+  // Of earlier torpords' processes only these live.
+  void RetainProcesses(std::vector<GpuProcessRan> living) {
+    state_.RetainProcesses(std::move(living));
   }
 
   // All records so far.

@@ -89,6 +89,10 @@ Settings<DeviceSettings> MakeDeviceTable() {
                   "Whether images lie in huge pages where the system gives shared memory any"),
       MakeSetting("numa_binding", ChoiceKind<NumaBinding>(), &Target::numa_binding,
                   "Whether executors keep to the CPUs of their GPU's NUMA node"),
+      MakeSetting(
+          "spare_executor", FlagKind(), &Target::spare_executor,
+          "Keep a second executor ready for each GPU, which takes over when the first dies; "
+          "costs the GPU's memory of two more CUDA contexts"),
   };
 }
 

@@ -26,6 +26,7 @@ struct DeviceSettings {
   Transport transport = Transport::kAuto;
   HugePages huge_pages = HugePages::kAuto;
   NumaBinding numa_binding = NumaBinding::kAuto;
+  bool spare_executor = true;  // a second executor takes over at once when the first has died
 
   bool operator==(const DeviceSettings&) const = default;
 };

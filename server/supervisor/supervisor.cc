@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <tuple>
 #include <utility>
 
 #include "base/poll_timeout.h"
@@ -20,6 +19,10 @@ std::uint64_t FirstEpoch() {
   return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
 }
 
+constexpr const char* kExecutor = "executor";
+constexpr const char* kSpare = "spare executor";
+constexpr const char* kPoolOwner = "owner of the memory";
+
 }  // namespace
 
 Supervisor::Supervisor(Options options, ProcessListener& listener)
@@ -29,30 +32,56 @@ Supervisor::Supervisor(Options options, ProcessListener& listener)
       next_epoch_(FirstEpoch()) {
   for (const GpuIndex gpu : options_.gpus) {
     Slot& slot = slots_[gpu];
-    slot.next_start = clock_.Now();
-    slot.pauses = RestartPauses(options_.pauses);
-    const auto adopted = options_.adopted.find(gpu);
-    if (adopted == options_.adopted.end()) continue;
-    slot.process = ChildProcess::Adopt(adopted->second);
-    slot.epoch = next_epoch_++;
-    slot.started = slot.next_start;
+    for (Life* const life : {&slot.executor, &slot.spare, &slot.pool_owner}) {
+      life->started = life->next_start = clock_.Now();
+      life->pauses = RestartPauses(options_.pauses);
+    }
+    const auto left = options_.adopted.find(gpu);
+    if (left != options_.adopted.end()) Adopt(left->second, next_epoch_, slot);
   }
   thread_ = std::thread([this] { Run(); });
 }
 
 Supervisor::~Supervisor() { Stop({}); }
 
+void Supervisor::Adopt(const GpuProcesses& left, std::uint64_t& next_epoch, Slot& slot) {
+  slot.executor.place = left.place;
+  slot.spare.place = 1 - left.place;
+  if (left.pool_owner) slot.pool_owner.process = ChildProcess::Adopt(*left.pool_owner);
+  if (left.executor) slot.executor.process = ChildProcess::Adopt(*left.executor);
+  if (left.spare) slot.spare.process = ChildProcess::Adopt(*left.spare);
+  if (slot.executor.runs()) slot.executor.epoch = next_epoch++;
+  if (slot.spare.runs()) slot.spare.epoch = next_epoch++;
+}
+
 void Supervisor::Kill(GpuIndex gpu, std::uint64_t epoch) {
   MutexLock lock(&mutex_);
   const auto slot = slots_.find(gpu);
-  if (slot == slots_.end() || slot->second.epoch != epoch || !slot->second.process) return;
-  slot->second.process->Kill();
+  if (slot == slots_.end()) return;
+  for (const Life* const life : {&slot->second.executor, &slot->second.spare}) {
+    if (life->runs() && life->epoch == epoch) life->process->Kill();
+  }
+}
+
+void Supervisor::KeepSpare(GpuIndex gpu) {
+  {
+    MutexLock lock(&mutex_);
+    const auto slot = slots_.find(gpu);
+    if (slot == slots_.end() || !options_.pool_owner_command) return;
+    slot->second.keeps_spare = true;
+    Life& spare = slot->second.spare;
+    spare.next_start = std::max(spare.next_start, clock_.Now() + options_.spare_delay);
+  }
+  eventfd_write(wake_.get(), 1);
 }
 
 bool Supervisor::IsExecutor(pid_t pid) const {
   MutexLock lock(&mutex_);
-  return std::any_of(slots_.begin(), slots_.end(), [pid](const auto& slot) {
-    return slot.second.process && slot.second.process->pid() == pid;
+  return std::any_of(slots_.begin(), slots_.end(), [pid](const auto& entry) {
+    const auto is_it = [pid](const Life& life) {
+      return life.runs() && life.process->pid() == pid;
+    };
+    return is_it(entry.second.executor) || is_it(entry.second.spare);
   });
 }
 
@@ -70,29 +99,47 @@ void Supervisor::Leave() {
   {
     MutexLock lock(&mutex_);
     for (auto& [gpu, slot] : slots_) {
-      if (slot.process) slot.process->Leave();
-      slot.process.reset();
+      for (Life* const life : {&slot.executor, &slot.spare, &slot.pool_owner}) {
+        if (life->runs()) life->process->Leave();
+        life->process.reset();
+      }
     }
   }
   Stop({});
 }
 
 void Supervisor::TellAdopted() {
-  std::vector<std::tuple<GpuIndex, std::uint64_t, pid_t>> adopted;
+  struct Told {
+    GpuIndex gpu;
+    std::uint64_t epoch;
+    pid_t process;
+    bool is_spare;
+  };
+  std::vector<Told> adopted;
   {
     MutexLock lock(&mutex_);
     for (const auto& [gpu, slot] : slots_) {
-      if (slot.process) adopted.emplace_back(gpu, slot.epoch, slot.process->pid());
+      for (const Life* const life : {&slot.executor, &slot.spare}) {
+        if (!life->runs()) continue;
+        adopted.push_back({gpu, life->epoch, life->process->pid(), life == &slot.spare});
+      }
     }
   }
-  for (const auto& [gpu, epoch, pid] : adopted) listener_.OnExecutorAdopted(gpu, epoch, pid);
+  for (const auto& [gpu, epoch, process, is_spare] : adopted) {
+    if (is_spare) {
+      listener_.OnSpareAdopted(gpu, epoch, process);
+    } else {
+      listener_.OnExecutorAdopted(gpu, epoch, process);
+    }
+  }
 }
 
 void Supervisor::Run() {
   NameThread("supervisor");
   TellAdopted();
   while (!IsDone()) {
-    StartDue();
+    TakeDueSteps();
+    KillUseless();
     Wait();
     ReapEnded();
   }
@@ -100,8 +147,8 @@ void Supervisor::Run() {
 
 bool Supervisor::IsDone() {
   MutexLock lock(&mutex_);
-  return is_stopping_ && std::none_of(slots_.begin(), slots_.end(), [](const auto& slot) {
-           return slot.second.process != nullptr;
+  return is_stopping_ && std::none_of(slots_.begin(), slots_.end(), [](const auto& entry) {
+           return entry.second.has_executors() || entry.second.pool_owner.runs();
          });
 }
 
@@ -112,70 +159,157 @@ void Supervisor::Wait() {
     MutexLock lock(&mutex_);
     if (is_stopping_) until = kill_at_;
     for (const auto& [gpu, slot] : slots_) {
-      if (slot.process) {
-        polled.push_back({slot.process->descriptor(), POLLIN, 0});
-      } else if (!is_stopping_) {
-        until = std::min(until, slot.next_start);
+      for (const Life* const life : {&slot.executor, &slot.spare, &slot.pool_owner}) {
+        if (life->runs()) polled.push_back({life->process->descriptor(), POLLIN, 0});
       }
+      const std::optional<DueStep> next = is_stopping_ ? std::nullopt : NextStep(slot);
+      if (next) until = std::min(until, next->when);
     }
   }
   poll(polled.data(), polled.size(), PollTimeout(until, clock_.Now()));
   eventfd_t ignored = 0;
   eventfd_read(wake_.get(), &ignored);
-  MutexLock lock(&mutex_);
-  if (!is_stopping_ || clock_.Now() < kill_at_) return;
-  for (const auto& [gpu, slot] : slots_) {
-    if (slot.process) slot.process->Kill();
-  }
-  kill_at_ = clock_.Now() + options_.pauses.longest;  // a kill takes time, but nothing survives it
 }
 
-void Supervisor::StartDue() {
-  std::vector<GpuIndex> due;
-  {
-    MutexLock lock(&mutex_);
-    if (is_stopping_) return;
-    for (const auto& [gpu, slot] : slots_) {
-      if (!slot.process && slot.next_start <= clock_.Now()) due.push_back(gpu);
+void Supervisor::KillUseless() {
+  MutexLock lock(&mutex_);
+  if (!is_stopping_) return;
+  const bool is_over = clock_.Now() >= kill_at_;
+  // A kill takes time, but nothing survives it.
+  if (is_over) kill_at_ = clock_.Now() + options_.pauses.longest;
+  for (const auto& [gpu, slot] : slots_) {
+    if (slot.spare.runs()) slot.spare.process->Kill();
+    if (is_over && slot.executor.runs()) slot.executor.process->Kill();
+    if (!slot.executor.runs() && slot.pool_owner.runs()) slot.pool_owner.process->Kill();
+  }
+}
+
+std::optional<Supervisor::DueStep> Supervisor::NextStep(const Slot& slot) const {
+  if (options_.pool_owner_command && !slot.pool_owner.runs()) {
+    // Executors that still run have the memory of the owner that has died.
+    if (slot.has_executors()) return std::nullopt;
+    return DueStep{Step::kStartPoolOwner, slot.pool_owner.next_start};
+  }
+  if (!slot.executor.runs()) {
+    if (slot.spare.runs()) return DueStep{Step::kPromoteSpare, TimePoint::min()};
+    return DueStep{Step::kStartExecutor, slot.executor.next_start};
+  }
+  if (!slot.keeps_spare || slot.spare.runs()) return std::nullopt;
+  return DueStep{Step::kStartSpare, slot.spare.next_start};
+}
+
+void Supervisor::TakeDueSteps() {
+  for (const GpuIndex gpu : options_.gpus) {
+    while (true) {
+      std::optional<DueStep> next;
+      {
+        MutexLock lock(&mutex_);
+        if (!is_stopping_) next = NextStep(slots_.at(gpu));
+      }
+      if (!next || next->when > clock_.Now()) break;
+      Take(next->step, gpu);
     }
   }
-  for (const GpuIndex gpu : due) Start(gpu);
 }
 
-void Supervisor::Start(GpuIndex gpu) {
-  const std::uint64_t epoch = next_epoch_++;
+void Supervisor::Take(Step step, GpuIndex gpu) {
+  switch (step) {
+    case Step::kPromoteSpare:
+      return PromoteSpare(gpu);
+    case Step::kStartPoolOwner:
+      return Start(gpu, &Slot::pool_owner, kPoolOwner, /*epoch=*/0, /*place=*/0);
+    case Step::kStartExecutor: {
+      const std::uint64_t epoch = next_epoch_++;
+      listener_.OnExecutorStarting(gpu, epoch);
+      return Start(gpu, &Slot::executor, kExecutor, epoch, /*place=*/0);
+    }
+    case Step::kStartSpare: {
+      const std::uint64_t epoch = next_epoch_++;
+      int place = 0;
+      {
+        MutexLock lock(&mutex_);
+        place = 1 - slots_[gpu].executor.place;
+      }
+      listener_.OnSpareStarting(gpu, epoch);
+      return Start(gpu, &Slot::spare, kSpare, epoch, place);
+    }
+  }
+}
+
+void Supervisor::PromoteSpare(GpuIndex gpu) {
+  std::uint64_t epoch = 0;
+  {
+    MutexLock lock(&mutex_);
+    Slot& slot = slots_[gpu];
+    slot.executor.process = std::move(slot.spare.process);
+    slot.executor.epoch = epoch = slot.spare.epoch;
+    slot.executor.place = slot.spare.place;
+    slot.executor.started = slot.spare.started;
+    slot.keeps_spare = false;
+  }
   listener_.OnExecutorStarting(gpu, epoch);
+}
+
+void Supervisor::Start(GpuIndex gpu, Life Slot::*life, const char* what, std::uint64_t epoch,
+                       int place) {
   absl::StatusOr<std::unique_ptr<ChildProcess>> process =
-      ChildProcess::Start(options_.command(gpu, epoch));
+      ChildProcess::Start(life == &Slot::pool_owner ? options_.pool_owner_command(gpu)
+                                                    : options_.executor_command(gpu, epoch, place));
   MutexLock lock(&mutex_);
-  Slot& slot = slots_[gpu];
-  slot.epoch = epoch;
-  slot.started = clock_.Now();
+  Life& started = slots_[gpu].*life;
+  started.epoch = epoch;
+  started.place = place;
+  started.started = clock_.Now();
   if (process.ok()) {
-    slot.process = *std::move(process);
+    started.process = *std::move(process);
     return;
   }
-  spdlog::error("GPU {}: no executor: {}", gpu.value, process.status().ToString());
-  slot.next_start = slot.started + slot.pauses.Next({});
+  spdlog::error("GPU {}: no {}: {}", gpu.value, what, process.status().ToString());
+  started.next_start = started.started + started.pauses.Next({});
 }
 
 void Supervisor::ReapEnded() {
-  std::vector<std::tuple<GpuIndex, std::uint64_t, int>> ended;
+  struct Ended {
+    GpuIndex gpu;
+    std::uint64_t epoch;
+    int signal;
+    bool is_spare;
+  };
+  std::vector<Ended> ended;
   {
     MutexLock lock(&mutex_);
     for (auto& [gpu, slot] : slots_) {
-      std::string why;
-      if (!slot.process || !slot.process->HasEnded(why)) continue;
-      const TimePoint now = clock_.Now();
-      slot.next_start = now + slot.pauses.Next(now - slot.started);
-      if (!is_stopping_) {
-        spdlog::warn("GPU {}: executor {} ended: {}", gpu.value, slot.process->pid(), why);
+      if (Reap(gpu, kPoolOwner, slot.pool_owner)) {
+        for (const Life* const life : {&slot.executor, &slot.spare}) {
+          if (life->runs()) life->process->Kill();
+        }
       }
-      ended.emplace_back(gpu, slot.epoch, slot.process->end_signal());
-      slot.process.reset();
+      if (Reap(gpu, kExecutor, slot.executor)) {
+        ended.push_back({gpu, slot.executor.epoch, slot.executor.end_signal, false});
+      }
+      if (Reap(gpu, kSpare, slot.spare)) ended.push_back({gpu, slot.spare.epoch, 0, true});
     }
   }
-  for (const auto& [gpu, epoch, signal] : ended) listener_.OnExecutorExited(gpu, epoch, signal);
+  for (const auto& [gpu, epoch, signal, is_spare] : ended) {
+    if (is_spare) {
+      listener_.OnSpareExited(gpu, epoch);
+    } else {
+      listener_.OnExecutorExited(gpu, epoch, signal);
+    }
+  }
+}
+
+bool Supervisor::Reap(GpuIndex gpu, const char* what, Life& life) {
+  std::string why;
+  if (!life.runs() || !life.process->HasEnded(why)) return false;
+  const TimePoint now = clock_.Now();
+  life.next_start = now + life.pauses.Next(now - life.started);
+  if (!is_stopping_) {
+    spdlog::warn("GPU {}: {} {} ended: {}", gpu.value, what, life.process->pid(), why);
+  }
+  life.end_signal = life.process->end_signal();
+  life.process.reset();
+  return true;
 }
 
 }  // namespace torpor::server

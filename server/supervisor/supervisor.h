@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,7 +19,8 @@
 #include "base/mutex.h"
 #include "base/unique_fd.h"
 #include "server/supervisor/child_process.h"
-#include "server/supervisor/executor_killer.h"
+#include "server/supervisor/executor_processes.h"
+#include "server/supervisor/gpu_processes.h"
 #include "server/supervisor/restart_pauses.h"
 
 namespace torpor::server {
@@ -28,25 +30,36 @@ namespace torpor::server {
 class ProcessListener {
  public:
   virtual ~ProcessListener() = default;
-  // A process with `epoch` is about to start.
+  // The process with `epoch` is the GPU's executor from now on: it is about to start, or has been
+  // the spare.
   virtual void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) = 0;
   // A process that an earlier torpord has started goes on, with `epoch` from now on.
   virtual void OnExecutorAdopted(GpuIndex gpu, std::uint64_t epoch, pid_t process) = 0;
   // `signal`: ended the process; 0 if no signal did, or nobody knows.
   virtual void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) = 0;
+
+  virtual void OnSpareStarting(GpuIndex gpu, std::uint64_t epoch) = 0;
+  virtual void OnSpareAdopted(GpuIndex gpu, std::uint64_t epoch, pid_t process) = 0;
+  virtual void OnSpareExited(GpuIndex gpu, std::uint64_t epoch) = 0;
 };
 
-// Keeps one executor process alive for each GPU. Restarts a process that has ended: at once the
-// first time, then after ever longer pauses. No process outlives the supervisor, unless left.
-// Thread-safe.
-class Supervisor final : public ExecutorKiller {
+// Keeps an executor process alive for each GPU and, where wanted, the process that owns the GPU's
+// memory, and a spare executor. When an executor has ended, the spare is the executor at once;
+// without a spare another process is started, at once the first time, then after ever longer
+// pauses. The end of the memory's owner ends the GPU's executors before another owner is started.
+// No process outlives the supervisor, unless left. Thread-safe.
+class Supervisor final : public ExecutorProcesses {
  public:
   struct Options {
     std::vector<GpuIndex> gpus;
-    std::function<ProcessCommand(GpuIndex gpu, std::uint64_t epoch)> command;
+    std::function<ProcessCommand(GpuIndex gpu, std::uint64_t epoch, int place)> executor_command;
+    // Null: executors own the GPUs' memory, and have no spares.
+    std::function<ProcessCommand(GpuIndex gpu)> pool_owner_command;
     RestartPauses::Options pauses;
+    // From KeepSpare to the spare's start: functions that have lost their GPU come first.
+    Duration spare_delay{std::chrono::milliseconds(250)};
     // Processes of an earlier torpord to go on with, in place of new ones.
-    std::map<GpuIndex, ProcessIdentity> adopted;
+    std::map<GpuIndex, GpuProcesses> adopted;
   };
 
   // `listener` must outlive the supervisor.
@@ -54,11 +67,12 @@ class Supervisor final : public ExecutorKiller {
   ~Supervisor() override;  // Stop(0)
 
   void Kill(GpuIndex gpu, std::uint64_t epoch) override;
+  void KeepSpare(GpuIndex gpu) override;
 
-  // Whether `pid` is a running executor's.
+  // Whether `pid` is a running executor's, or spare's.
   bool IsExecutor(pid_t pid) const;
 
-  // Stops restarting. Waits until all processes have ended by themselves; kills the rest after
+  // Stops restarting. Waits until all executors have ended by themselves; kills the rest after
   // `grace`. Idempotent.
   void Stop(Duration grace);
 
@@ -66,21 +80,50 @@ class Supervisor final : public ExecutorKiller {
   void Leave();
 
  private:
-  struct Slot {
+  // A process that is started again whenever it ends.
+  struct Life {
     std::unique_ptr<ChildProcess> process;
     std::uint64_t epoch = 0;
+    int place = 0;
     TimePoint started;
     TimePoint next_start;
     RestartPauses pauses;
+    int end_signal = 0;  // of the last process
+
+    bool runs() const { return process != nullptr; }
+  };
+  // The processes of a GPU.
+  struct Slot {
+    Life executor;
+    Life spare;
+    Life pool_owner;
+    bool keeps_spare = false;
+
+    bool has_executors() const { return executor.runs() || spare.runs(); }
+  };
+  enum class Step { kPromoteSpare, kStartPoolOwner, kStartExecutor, kStartSpare };
+  struct DueStep {
+    Step step;
+    TimePoint when;
   };
 
+  static void Adopt(const GpuProcesses& left, std::uint64_t& next_epoch, Slot& slot);
   void Run();
   void TellAdopted();
-  // Waits for an end, a stop or the next start.
+  // Waits for an end, a stop or the next step.
   void Wait();
-  void StartDue();
-  void Start(GpuIndex gpu);
+  // Returns what to do next for a GPU if nothing ends before; nullopt: nothing.
+  std::optional<DueStep> NextStep(const Slot& slot) const;
+  void TakeDueSteps();
+  void Take(Step step, GpuIndex gpu);
+  void PromoteSpare(GpuIndex gpu);
+  // Starts the program for `life`; or plans the next attempt.
+  void Start(GpuIndex gpu, Life Slot::*life, const char* what, std::uint64_t epoch, int place);
   void ReapEnded();
+  // Whether the process has ended; if so, logs why, and plans the next start.
+  bool Reap(GpuIndex gpu, const char* what, Life& life) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Once stopping: kills what nobody waits for, and in the end all.
+  void KillUseless();
   bool IsDone();
 
   const Options options_;

@@ -76,9 +76,10 @@ EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::s
       "metrics_address: 127.0.0.1:0\n"
       "emulator_topology: topology.yaml\n" +
       settings;
-  // Measuring the links would take its time at every start.
+  // Measuring the links, and spare executors, would take their time at every start.
   for (const std::string& name :
-       {std::string("driver_reserve: 8MiB\n"), pool, std::string("swap_group_bytes: 2MiB\n")}) {
+       {std::string("driver_reserve: 8MiB\n"), pool, std::string("swap_group_bytes: 2MiB\n"),
+        std::string("spare_executor: false\n")}) {
     if (settings.find(name.substr(0, name.find(' '))) == std::string::npos) yaml += name;
   }
   yaml += "functions:\n";

@@ -243,6 +243,7 @@ std::string StatusTable(const v1::NodeStatus& status) {
                    {"BUSY", Align::kRight},
                    {"RESTARTS", Align::kRight},
                    {"PID", Align::kRight},
+                   {"SPARE", Align::kRight},
                    {"LEASED TO"},
                    {"NAME"}});
   for (const v1::GpuStatus& gpu : status.gpus()) {
@@ -250,6 +251,7 @@ std::string StatusTable(const v1::NodeStatus& status) {
                   HumanBytes(gpu.pool_bytes()), HumanRate(gpu.link_bytes_per_second()),
                   HumanBytes(gpu.swap_group_bytes()), HumanSeconds(gpu.busy_seconds()),
                   std::to_string(gpu.executor_restarts()), std::to_string(gpu.executor_pid()),
+                  gpu.spare_pid() == 0 ? "-" : std::to_string(gpu.spare_pid()),
                   OrDash(gpu.leased_to()), gpu.name()});
   }
   return text + table.Render();
@@ -263,6 +265,8 @@ std::string StatusJson(const v1::NodeStatus& status) {
                     {"uuid", gpu.uuid()},
                     {"state", gpu.state()},
                     {"executor_pid", gpu.executor_pid()},
+                    {"spare_pid", gpu.spare_pid()},
+                    {"pool_owner_pid", gpu.pool_owner_pid()},
                     {"executor_restarts", gpu.executor_restarts()},
                     {"pool_bytes", gpu.pool_bytes()},
                     {"used_bytes", gpu.used_bytes()},

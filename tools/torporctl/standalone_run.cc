@@ -153,8 +153,9 @@ class StandaloneRun {
 
   // Returns the daemon's configuration file, with a single function.
   std::string Configuration() const {
-    // A single function is never swapped, so measuring links is not worth the time.
-    std::string text = "version: v1\nswap_group_bytes: 2MiB\n";
+    // A single function is never swapped, so measuring links is not worth the time; nor is a spare
+    // executor for a single run.
+    std::string text = "version: v1\nswap_group_bytes: 2MiB\nspare_executor: false\n";
     // An emulated driver needs little memory, but CUDA arrays lie in the driver's part.
     if (IsEmulated()) text += "driver_reserve: 512MiB\n";
     return text + fmt::format("functions:\n  - name: {}\n    memory_limit: 0\n    gpus: {}\n",

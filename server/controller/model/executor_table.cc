@@ -10,8 +10,8 @@
 namespace torpor::server {
 
 ExecutorTable::ExecutorTable(const std::vector<GpuIndex>& gpus, TaskLoop& loop,
-                             ExecutorKiller& killer)
-    : loop_(loop), killer_(killer) {
+                             ExecutorProcesses& processes)
+    : loop_(loop), processes_(processes) {
   for (const GpuIndex gpu : gpus) executors_.try_emplace(gpu, gpu);
 }
 

@@ -12,7 +12,7 @@
 #include "server/controller/model/gpu_executor.h"
 #include "server/controller/model/task_loop.h"
 #include "server/links/links.h"
-#include "server/supervisor/executor_killer.h"
+#include "server/supervisor/executor_processes.h"
 
 namespace torpor::server {
 
@@ -20,8 +20,8 @@ namespace torpor::server {
 // thread; never blocks.
 class ExecutorTable {
  public:
-  // `loop` and `killer` must outlive the table.
-  ExecutorTable(const std::vector<GpuIndex>& gpus, TaskLoop& loop, ExecutorKiller& killer);
+  // `loop` and `processes` must outlive the table.
+  ExecutorTable(const std::vector<GpuIndex>& gpus, TaskLoop& loop, ExecutorProcesses& processes);
 
   // The node serves `gpu`.
   GpuExecutor& At(GpuIndex gpu) { return executors_.at(gpu); }
@@ -55,7 +55,7 @@ class ExecutorTable {
 
   // --- Ends ---
   // Ends the executor's process if it still runs.
-  void EndProcess(GpuIndex gpu) { killer_.Kill(gpu, At(gpu).epoch()); }
+  void EndProcess(GpuIndex gpu) { processes_.Kill(gpu, At(gpu).epoch()); }
   // Logs `why` and ends the executor's process. The loss is noticed later.
   void Kill(GpuIndex gpu, const std::string& why);
   // Kills an attached executor; calls `gone` when the loss has been noticed.
@@ -77,7 +77,7 @@ class ExecutorTable {
   bool ReachesAll(const GpuExecutor& executor) const;
 
   TaskLoop& loop_;
-  ExecutorKiller& killer_;
+  ExecutorProcesses& processes_;
   std::map<GpuIndex, GpuExecutor> executors_;
   std::map<const ExecutorChannel*, GpuIndex> by_link_;
 };

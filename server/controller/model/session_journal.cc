@@ -106,10 +106,12 @@ void SessionJournal::Close(ClientSession& session) {
   keeper_->Remove(session.id);
 }
 
-void SessionJournal::NoteExecutor(GpuIndex gpu, std::int64_t process_id) {
+void SessionJournal::NoteProcess(GpuProcess role, GpuIndex gpu, std::int64_t process_id,
+                                 std::uint32_t place) {
   if (!log_) return;
   const auto identity = IdentityOf(static_cast<pid_t>(process_id));
-  if (identity) log_->Append(ExecutorRan{gpu.value, identity->pid, identity->start_ticks});
+  if (!identity) return;
+  log_->Append(GpuProcessRan{gpu.value, identity->pid, identity->start_ticks, role, place});
 }
 
 }  // namespace torpor::server

@@ -41,8 +41,9 @@ class SessionJournal {
 
   // Whether sessions are recorded.
   bool is_kept() const { return log_ != nullptr; }
-  // The GPU's executor, which may have sessions' files mapped, before it is told of any.
-  void NoteExecutor(GpuIndex gpu, std::int64_t process_id);
+  // A process of the GPU, which the next torpord goes on with. An executor, which may have
+  // sessions' files mapped, is noted before it is told of any. `place`: of executors, 0 or 1.
+  void NoteProcess(GpuProcess role, GpuIndex gpu, std::int64_t process_id, std::uint32_t place = 0);
 
   // The sessions go on with the next torpord as they are: records nothing more.
   void Stop() { log_ = nullptr; }

@@ -22,18 +22,24 @@ absl::StatusOr<UniqueFd> ExportMemory(const Device& device, CUmemGenericAllocati
   return UniqueFd(fd);
 }
 
-absl::Status MapImported(const Device& device, const UniqueFd& descriptor, CUdeviceptr address,
-                         Bytes bytes) {
-  const CudaDriver& driver = device.driver();
+absl::StatusOr<CUmemGenericAllocationHandle> ImportMemory(const Device& device,
+                                                          const UniqueFd& descriptor) {
   // The driver takes the descriptor's number as a pointer.
   void* const source = reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor.get()));
   CUmemGenericAllocationHandle handle = 0;
   TORPOR_RETURN_IF_ERROR(
-      device.Status(driver.MemImportFromShareableHandle(&handle, source,
-                                                        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+      device.Status(device.driver().MemImportFromShareableHandle(
+                        &handle, source, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
                     "cuMemImportFromShareableHandle"));
-  const CUresult mapped = driver.MemMap(address, bytes, 0, handle, 0);
-  driver.MemRelease(handle);
+  return handle;
+}
+
+absl::Status MapImported(const Device& device, const UniqueFd& descriptor, CUdeviceptr address,
+                         Bytes bytes) {
+  TORPOR_ASSIGN_OR_RETURN(const CUmemGenericAllocationHandle handle,
+                          ImportMemory(device, descriptor));
+  const CUresult mapped = device.driver().MemMap(address, bytes, 0, handle, 0);
+  device.driver().MemRelease(handle);
   return device.Status(mapped, "cuMemMap of a peer's memory");
 }
 

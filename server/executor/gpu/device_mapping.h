@@ -16,6 +16,10 @@ absl::Status AllowAccess(const Device& device, CUdeviceptr address, Bytes bytes)
 // Returns a descriptor by which other processes can map the memory.
 absl::StatusOr<UniqueFd> ExportMemory(const Device& device, CUmemGenericAllocationHandle memory);
 
+// Returns a handle of physical memory exported by another process, to be released.
+absl::StatusOr<CUmemGenericAllocationHandle> ImportMemory(const Device& device,
+                                                          const UniqueFd& descriptor);
+
 // Maps `bytes` of physical memory exported by another process; only the mapping keeps the memory
 // alive. Call AllowAccess before the device uses the mapping.
 absl::Status MapImported(const Device& device, const UniqueFd& descriptor, CUdeviceptr address,

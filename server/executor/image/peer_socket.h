@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 
+#include "server/executor/image/pool_description.h"
+
 // Messages between executors, over a Unix socket (SOCK_SEQPACKET) of the image's owner: a
 // ChunkReply answers a ChunkRequest. Unless the request only asks where the chunks are, a
 // descriptor of each backed chunk comes in one SCM_RIGHTS message, in order.
@@ -23,16 +25,6 @@ struct ChunkRequest {
   std::uint64_t first = 0;  // index of the first chunk wanted
   std::uint32_t count = 0;  // 1 to kMaxChunks
   ChunkUse use = ChunkUse::kShare;
-};
-
-// An executor's pool of chunks, numbered from 0: a chunk keeps its number and its memory until the
-// executor ends.
-struct PoolDescription {
-  std::uint64_t id = 0;  // of this life of the executor
-  std::uint64_t chunk_bytes = 0;
-  std::uint64_t chunks = 0;
-
-  bool operator==(const PoolDescription&) const = default;
 };
 
 // The number of a chunk that the owner does not have.

@@ -1,13 +1,17 @@
 #include "server/executor/image/physical_pool.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "server/executor/gpu/device_mapping.h"
 #include "server/executor/gpu/expected_failures.h"
-#include "server/executor/image/pool_size.h"
+#include "server/executor/gpu/packet_socket.h"
 
 namespace torpor::executor {
 namespace {
@@ -79,7 +83,7 @@ absl::StatusOr<std::unique_ptr<PhysicalPool>> PhysicalPool::Create(const Device&
                                                                    Bytes reserve) {
   TORPOR_RETURN_IF_ERROR(CheckSizes(device, pool_bytes, chunk_bytes));
   std::unique_ptr<PhysicalPool> pool(
-      new PhysicalPool(device, chunk_bytes, CanExport(device, chunk_bytes)));
+      new PhysicalPool(device, chunk_bytes, CanExport(device, chunk_bytes), /*owner=*/nullptr));
   TORPOR_RETURN_IF_ERROR(pool->Fill(pool_bytes / chunk_bytes, reserve));
   return pool;
 }
@@ -108,12 +112,53 @@ absl::Status PhysicalPool::Fill(std::size_t count, Bytes reserve) {
       chunks.pop_back();
     }
   }
-  for (const CUmemGenericAllocationHandle chunk : chunks) {
-    numbers_.emplace(chunk, static_cast<std::uint32_t>(numbers_.size()));
-  }
-  MutexLock lock(&mutex_);
-  for (const CUmemGenericAllocationHandle chunk : chunks) chunks_.Add(chunk);
+  Add(std::move(chunks));
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<PhysicalPool>> PhysicalPool::Import(const Device& device,
+                                                                   const PoolClient& owner) {
+  TORPOR_ASSIGN_OR_RETURN(const PoolDescription what, owner.Open());
+  TORPOR_RETURN_IF_ERROR(CheckSizes(device, what.chunk_bytes * what.chunks, what.chunk_bytes));
+  std::unique_ptr<PhysicalPool> pool(
+      new PhysicalPool(device, what.chunk_bytes, /*can_export=*/true, &owner));
+  TORPOR_RETURN_IF_ERROR(pool->ImportAll(what.chunks));
+  return pool;
+}
+
+absl::Status PhysicalPool::ImportAll(std::uint64_t count) {
+  std::vector<CUmemGenericAllocationHandle> chunks;
+  absl::Status status;
+  while (status.ok() && chunks.size() < count) {
+    const auto next =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(count - chunks.size(), kMaxDescriptors));
+    absl::StatusOr<std::vector<UniqueFd>> descriptors = owner_->Fetch(chunks.size(), next);
+    status = descriptors.status();
+    for (std::size_t i = 0; status.ok() && i < descriptors->size(); ++i) {
+      const absl::StatusOr<CUmemGenericAllocationHandle> chunk =
+          ImportMemory(device_, (*descriptors)[i]);
+      status = chunk.status();
+      if (status.ok()) chunks.push_back(*chunk);
+    }
+  }
+  Add(std::move(chunks));
+  return status;
+}
+
+void PhysicalPool::Add(std::vector<CUmemGenericAllocationHandle> chunks) {
+  by_number_ = std::move(chunks);
+  MutexLock lock(&mutex_);
+  for (const CUmemGenericAllocationHandle chunk : by_number_) {
+    numbers_.emplace(chunk, static_cast<std::uint32_t>(numbers_.size()));
+    chunks_.Add(chunk);
+  }
+}
+
+absl::StatusOr<UniqueFd> PhysicalPool::Export(std::uint32_t number) const {
+  if (owner_ == nullptr) return ExportMemory(device_, by_number_.at(number));
+  // Whether the driver exports what it has imported, its documentation leaves open.
+  TORPOR_ASSIGN_OR_RETURN(std::vector<UniqueFd> descriptors, owner_->Fetch(number, 1));
+  return std::move(descriptors.front());
 }
 
 PhysicalPool::~PhysicalPool() {
@@ -152,6 +197,24 @@ Bytes PhysicalPool::pool_bytes() const {
 std::size_t PhysicalPool::free_chunks() const {
   MutexLock lock(&mutex_);
   return chunks_.free();
+}
+
+absl::StatusOr<std::unique_ptr<PhysicalPool>> MakePool(const Device& device, const PoolNeeds& needs,
+                                                       Bytes chunk_bytes) {
+  const Bytes bytes = PoolBytes(needs);
+  spdlog::info("{} of {} MiB are free, {} MiB stay with the driver, {} MiB are a spare executor's",
+               needs.free / kMiB, needs.total / kMiB, ReserveOf(needs) / kMiB, needs.spare / kMiB);
+  if (bytes < needs.asked) {
+    spdlog::warn("pool_bytes asks for {} MiB, and {} MiB may be had; lower driver_reserve",
+                 needs.asked / kMiB, bytes / kMiB);
+  }
+  return PhysicalPool::Create(device, bytes, chunk_bytes, ReserveOf(needs));
+}
+
+PoolDescription Describe(const PhysicalPool& pool) {
+  PoolDescription description{0, pool.chunk_bytes(), pool.chunks()};
+  TORPOR_CHECK(getrandom(&description.id, sizeof description.id, 0) == sizeof description.id);
+  return description;
 }
 
 }  // namespace torpor::executor

@@ -12,15 +12,20 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "base/unique_fd.h"
 #include "base/units.h"
 #include "memory/handle_pool.h"
 #include "server/executor/gpu/device.h"
+#include "server/executor/image/pool_client.h"
+#include "server/executor/image/pool_description.h"
+#include "server/executor/image/pool_size.h"
 
 namespace torpor::executor {
 
-// All GPU memory that images may occupy, as physical handles of one size: chunks. All are created
-// at start, so that torpord learns what there is; some 0.03 to 0.2 ms each. A taken chunk still
-// holds the bytes of its last user, a new one any bytes; the taker clears them. Thread-safe.
+// All GPU memory that images may occupy, as physical handles of one size: chunks. All are created,
+// or imported from their owner, at start, so that torpord learns what there is; some 0.03 to 0.2 ms
+// each. A taken chunk still holds the bytes of its last user, a new one any bytes; the taker clears
+// them. Thread-safe.
 class PhysicalPool {
  public:
   // Creates `pool_bytes` of chunks, rounded down. A driver that gives less has nothing left, so
@@ -30,6 +35,10 @@ class PhysicalPool {
   static absl::StatusOr<std::unique_ptr<PhysicalPool>> Create(const Device& device,
                                                               Bytes pool_bytes, Bytes chunk_bytes,
                                                               Bytes reserve = 0);
+  // Imports all chunks of the pool that another process owns, with the owner's numbers. `device`
+  // and `owner` must outlive the pool.
+  static absl::StatusOr<std::unique_ptr<PhysicalPool>> Import(const Device& device,
+                                                              const PoolClient& owner);
   // All chunks must have been returned.
   ~PhysicalPool();
   PhysicalPool(const PhysicalPool&) = delete;
@@ -46,6 +55,10 @@ class PhysicalPool {
   std::size_t chunks() const { return numbers_.size(); }
   std::optional<std::uint32_t> NumberOf(CUmemGenericAllocationHandle chunk) const;
 
+  // Returns a descriptor by which other processes can map the chunk: from the owner, where there is
+  // one. `number` is less than chunks().
+  absl::StatusOr<UniqueFd> Export(std::uint32_t number) const;
+
   // Takes `count` chunks. ResourceExhausted if fewer are free.
   absl::StatusOr<std::vector<CUmemGenericAllocationHandle>> Take(std::size_t count);
   void Return(std::span<const CUmemGenericAllocationHandle> chunks);
@@ -54,20 +67,32 @@ class PhysicalPool {
   Bytes free_bytes() const { return free_chunks() * chunk_bytes_; }
 
  private:
-  PhysicalPool(const Device& device, Bytes chunk_bytes, bool can_export)
-      : device_(device), chunk_bytes_(chunk_bytes), can_export_(can_export) {}
+  PhysicalPool(const Device& device, Bytes chunk_bytes, bool can_export, const PoolClient* owner)
+      : device_(device), chunk_bytes_(chunk_bytes), can_export_(can_export), owner_(owner) {}
 
   // Creates `count` chunks, or fewer, as Create says.
   absl::Status Fill(std::size_t count, Bytes reserve);
+  absl::Status ImportAll(std::uint64_t count);
+  // Takes chunks in, and numbers them.
+  void Add(std::vector<CUmemGenericAllocationHandle> chunks);
 
   const Device& device_;
   const Bytes chunk_bytes_;
   const bool can_export_;
-  // Does not change once the pool is filled.
+  const PoolClient* const owner_;  // null: this process owns the chunks
+  // Neither changes once the pool is filled.
+  std::vector<CUmemGenericAllocationHandle> by_number_;
   absl::flat_hash_map<CUmemGenericAllocationHandle, std::uint32_t> numbers_;
 
   mutable Mutex mutex_;
   memory::HandlePool chunks_ ABSL_GUARDED_BY(mutex_);
 };
+
+// Creates the pool that PoolBytes tells. Logs how much of the memory that is, and what is missing.
+absl::StatusOr<std::unique_ptr<PhysicalPool>> MakePool(const Device& device, const PoolNeeds& needs,
+                                                       Bytes chunk_bytes);
+
+// Describes the pool to other processes, under a new id.
+PoolDescription Describe(const PhysicalPool& pool);
 
 }  // namespace torpor::executor

@@ -17,7 +17,7 @@ Bytes ReserveOf(const PoolNeeds& needs) {
 }
 
 Bytes PoolBytes(const PoolNeeds& needs) {
-  const Bytes reserve = ReserveOf(needs);
+  const Bytes reserve = ReserveOf(needs) + needs.spare;
   const Bytes most = needs.free > reserve ? needs.free - reserve : 0;
   return needs.asked > 0 ? std::min(needs.asked, most) : most;
 }

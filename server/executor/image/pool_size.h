@@ -11,6 +11,7 @@ struct PoolNeeds {
   Bytes total = 0;    // the GPU's memory
   Bytes free = 0;     // with context and libraries in place
   Bytes reserve = 0;  // `driver_reserve`; 0: auto
+  Bytes spare = 0;    // taken by a spare executor's context and libraries, later
   Bytes asked = 0;    // `pool_bytes`; 0: all that may be had
 };
 
@@ -20,7 +21,7 @@ struct PoolNeeds {
 Bytes ReserveOf(const PoolNeeds& needs);
 
 // Returns the bytes for images: what was asked for, as far as the free memory beyond the reserve
-// suffices. 0 if nothing is left.
+// and the spare executor suffices. 0 if nothing is left.
 Bytes PoolBytes(const PoolNeeds& needs);
 
 // Returns how many chunks go back to a driver that gave only `given` of the chunks that PoolBytes

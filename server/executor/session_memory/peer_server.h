@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
 #include "server/executor/gpu/device.h"
+#include "server/executor/gpu/packet_server.h"
 #include "server/executor/image/device_image.h"
 #include "server/executor/image/peer_socket.h"
 #include "server/executor/image/physical_pool.h"
@@ -41,12 +42,11 @@ class PeerServer {
   absl::Status ExportChunk(const ChunkRequest& request, std::uint32_t index, DeviceImage& image,
                            ChunkReply& reply, std::vector<UniqueFd>& descriptors) const;
 
-  const UniqueFd listener_;
-  const UniqueFd stop_;
   const Device& device_;
   const PhysicalPool& pool_;
   MemoryDirectory& directory_;
   const PoolDescription description_;
+  PacketServer server_;
   std::thread thread_;
 };
 

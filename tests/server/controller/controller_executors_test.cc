@@ -333,8 +333,8 @@ TEST_F(ControllerExecutors, HangingExecutorIsKilled) {
   answers_ = [](const v1::DaemonMessage&) { return std::nullopt; };
   Acquire("a", std::chrono::hours(1));
   loop_.Advance(std::chrono::minutes(3));
-  ASSERT_FALSE(killer_.killed.empty());
-  EXPECT_EQ(killer_.killed[0].first, GpuIndex{0});
+  ASSERT_FALSE(processes_.killed.empty());
+  EXPECT_EQ(processes_.killed[0].first, GpuIndex{0});
 }
 
 TEST_F(ControllerExecutors, FailedSwapOutKillsTheExecutor) {
@@ -346,7 +346,7 @@ TEST_F(ControllerExecutors, FailedSwapOutKillsTheExecutor) {
   Serve("a", a);
   Refuse(&v1::DaemonMessage::has_swap_out, absl::InternalError("illegal address"));
   const RequestId request = Acquire("b");
-  ASSERT_EQ(killer_.killed.size(), 1u);
+  ASSERT_EQ(processes_.killed.size(), 1u);
   answers_ = nullptr;
   KillExecutor(0);
   StartExecutor(0);
@@ -364,7 +364,7 @@ TEST_F(ControllerExecutors, ALeaseThatDoesNotEndKeepsTheGpuUntilItIsRestarted) {
   Refuse(&v1::DaemonMessage::has_end_lease, absl::DeadlineExceededError("a kernel still runs"));
   Release(request);
   ASSERT_TRUE(GiveBack(a));
-  ASSERT_EQ(killer_.killed.size(), 1u);
+  ASSERT_EQ(processes_.killed.size(), 1u);
   EXPECT_FALSE(b.link->Take<wire::LeaseGrant>());
   KillExecutor(0);
   StartExecutor(0);

@@ -52,7 +52,7 @@ void ControllerHarness::RestartTorpord() {
   controller_.reset();
   loop_.Forget();
   event_log_ = scheduler::Encode(EventLogHeaderOf(options_.config)) + '\n';
-  controller_ = std::make_unique<Controller>(options_, loop_, repository_, killer_, counts_);
+  controller_ = std::make_unique<Controller>(options_, loop_, repository_, processes_, counts_);
   controller_->RestoreSessions();
 }
 

@@ -44,9 +44,11 @@ class ControllerHarness : public testing::Test {
     std::optional<absl::StatusOr<RequestGrant>> grant;
     std::optional<absl::Status> lost;
   };
-  struct Killer final : ExecutorKiller {
+  struct FakeProcesses final : ExecutorProcesses {
     void Kill(GpuIndex gpu, std::uint64_t epoch) override { killed.emplace_back(gpu, epoch); }
+    void KeepSpare(GpuIndex gpu) override { with_spare.insert(gpu); }
     std::vector<std::pair<GpuIndex, std::uint64_t>> killed;
+    std::set<GpuIndex> with_spare;
   };
   struct Counts final : Telemetry {
     void OnSwapIn(const SwapRecord& swap) override {
@@ -146,7 +148,7 @@ class ControllerHarness : public testing::Test {
   std::string event_log_;
   FakeLoop loop_;
   Repository repository_;
-  Killer killer_;
+  FakeProcesses processes_;
   Counts counts_;
   std::unique_ptr<Controller> controller_;
   std::map<int, Executor> executors_;

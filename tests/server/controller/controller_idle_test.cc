@@ -155,7 +155,7 @@ TEST_F(ControllerIdleTest, WhatFailsIsTriedAgainAfterTheNextLease) {
   };
   PassTime(3 * kIdle);
   EXPECT_EQ(parts, 1);
-  EXPECT_TRUE(killer_.killed.empty());
+  EXPECT_TRUE(processes_.killed.empty());
   Serve("a", client);
   PassTime(kIdle);
   EXPECT_EQ(parts, 2);

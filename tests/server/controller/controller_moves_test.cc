@@ -123,8 +123,8 @@ TEST_F(ControllerMoves, ASourceThatDiesBeforeItIsAskedLosesNothing) {
 TEST_F(ControllerMoves, AfterAWriteBackThatFailsItComesFromTheHost) {
   Refuse(&v1::DaemonMessage::has_swap_out, absl::InternalError("no"));
   LoadTo("a", 1);
-  ASSERT_EQ(killer_.killed.size(), 1u);
-  EXPECT_EQ(killer_.killed[0].first, GpuIndex{0});
+  ASSERT_EQ(processes_.killed.size(), 1u);
+  EXPECT_EQ(processes_.killed[0].first, GpuIndex{0});
   EXPECT_FALSE(IsOn(1)) << "what was there alone must be known to be lost first";
   answers_ = nullptr;
   KillExecutor(0);
@@ -226,7 +226,7 @@ TEST_F(ControllerMoves, ASessionThatClosesKeepsItsSourceUntilAllIsCopied) {
   EXPECT_FALSE(IsOn(0) || IsOn(1));
   EXPECT_TRUE(executors_[0].sessions.empty());
   EXPECT_TRUE(executors_[1].sessions.empty());
-  EXPECT_TRUE(killer_.killed.empty());
+  EXPECT_TRUE(processes_.killed.empty());
 }
 
 TEST_F(ControllerMoves, AllSessionsOfAFunctionMove) {
@@ -301,7 +301,7 @@ TEST_F(ControllerMoves, WhatOthersHaveOpenIsNotBroughtWithoutItsChanges) {
   Refuse(&v1::DaemonMessage::has_swap_out, absl::InternalError("no"));
   LoadTo("a", 1);
   EXPECT_FALSE(IsOn(1));
-  EXPECT_FALSE(killer_.killed.empty());
+  EXPECT_FALSE(processes_.killed.empty());
 }
 
 class StatelessMoves : public ControllerMoves {

@@ -116,8 +116,8 @@ TEST_F(ControllerFamilies, APeerThatDoesNotLetGoIsEnded) {
   const auto more = Malloc(first_, 2 * kMiB);
   Refuse(&v1::DaemonMessage::has_map_peer, absl::InternalError("no"));
   Free(first_, more->address);
-  ASSERT_EQ(killer_.killed.size(), 1u);
-  EXPECT_EQ(killer_.killed.front().first.value, second_lease_->gpu);
+  ASSERT_EQ(processes_.killed.size(), 1u);
+  EXPECT_EQ(processes_.killed.front().first.value, second_lease_->gpu);
 }
 
 TEST_F(ControllerFamilies, AnotherFunctionTakesEitherGpuOnlyWhenBothAreGivenBack) {

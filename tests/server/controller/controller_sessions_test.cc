@@ -226,7 +226,7 @@ TEST_F(ControllerSessions, AGpuThatASessionDoesNotLeaveIsRestartedFirst) {
   const RequestId waiting = Acquire("b");
   Refuse(&v1::DaemonMessage::has_close_session, absl::DeadlineExceededError("a kernel still runs"));
   Disconnect(a);
-  ASSERT_EQ(killer_.killed.size(), 1u);
+  ASSERT_EQ(processes_.killed.size(), 1u);
   EXPECT_FALSE(b.link->Take<wire::LeaseGrant>()) << "the kernel still runs";
   EXPECT_TRUE(repository_.Find(SessionId{a.hello.session_id}, a.hello.session_key).ok());
   KillExecutor(0);
@@ -242,7 +242,7 @@ TEST_F(ControllerSessions, AnExecutorThatNeverKnewTheSessionStays) {
   const Client a = Connect("token-a");
   Refuse(&v1::DaemonMessage::has_close_session, absl::NotFoundError("not open here"));
   Disconnect(a);
-  EXPECT_TRUE(killer_.killed.empty());
+  EXPECT_TRUE(processes_.killed.empty());
   EXPECT_EQ(controller_->Snapshot().sessions, 0u);
 }
 

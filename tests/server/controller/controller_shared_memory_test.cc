@@ -304,7 +304,7 @@ TEST_F(ControllerSharedDevices, AProcessThatGoesDisturbsNobody) {
   EXPECT_FALSE(owner_.link->closed);
   EXPECT_EQ(Malloc(owner_, kBytes)->error, 0);
   EXPECT_EQ(Free(owner_, address_)->error, 0);
-  EXPECT_TRUE(killer_.killed.empty());
+  EXPECT_TRUE(processes_.killed.empty());
 }
 
 }  // namespace

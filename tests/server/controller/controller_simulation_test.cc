@@ -226,7 +226,7 @@ class Simulation : public ControllerHarness {
     for (std::size_t i = programs_.size(); i > 0; --i) {
       if (programs_[i - 1].client.link->closed || programs_[i - 1].is_broken) Leave(i - 1);
     }
-    const auto killed = std::exchange(killer_.killed, {});
+    const auto killed = std::exchange(processes_.killed, {});
     for (const auto& [gpu, epoch] : killed) {
       if (IsUp(gpu.value) && executors_[gpu.value].epoch == epoch) End(gpu.value, SIGKILL);
     }

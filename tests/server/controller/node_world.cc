@@ -19,7 +19,7 @@ Config NodeWorld::MakeConfig() {
 }
 
 NodeWorld::NodeWorld()
-    : tables_({GpuIndex{0}, GpuIndex{1}}, loop_, killer_),
+    : tables_({GpuIndex{0}, GpuIndex{1}}, loop_, processes_),
       host_(tables_, *stranger_, events_, loop_,
             {.addresses = AddressesOf(config_),
              .address_range = config_.session.address_range,

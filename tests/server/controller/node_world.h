@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -39,9 +40,11 @@ class NodeWorld : public testing::Test {
     }
     std::vector<scheduler::Event> fed;
   };
-  struct Killer final : ExecutorKiller {
+  struct FakeProcesses final : ExecutorProcesses {
     void Kill(GpuIndex gpu, std::uint64_t) override { killed.push_back(gpu); }
+    void KeepSpare(GpuIndex gpu) override { with_spare.insert(gpu); }
     std::vector<GpuIndex> killed;
+    std::set<GpuIndex> with_spare;
   };
 
   NodeWorld();
@@ -80,7 +83,7 @@ class NodeWorld : public testing::Test {
 
   const Config config_ = MakeConfig();
   FakeLoop loop_;
-  Killer killer_;
+  FakeProcesses processes_;
   Telemetry telemetry_;
   Events events_;
   Repository repository_;

@@ -96,6 +96,7 @@ class SessionLivesTest : public NodeWorld {
       {.close = close_, .refused = [](const FunctionInstance&, const std::string&) {}}};
   ExecutorRecovery recovery_{{.chunk_bytes = kChunk, .is_emulated = true},
                              tables_.executors,
+                             tables_.spares,
                              tables_.sessions,
                              opening_,
                              resuming_,
@@ -197,7 +198,7 @@ TEST_F(SessionLivesTest, AnExecutorThatCannotCloseASessionIsKilled) {
   loop_.RunAll();
   Answer(0, absl::InternalError("no"));
   Answer(1);
-  EXPECT_EQ(killer_.killed, std::vector{GpuIndex{0}});
+  EXPECT_EQ(processes_.killed, std::vector{GpuIndex{0}});
   EXPECT_TRUE(tables_.sessions.Find(session->id));
   KillExecutor(0);
   EXPECT_FALSE(tables_.sessions.Find(session->id));
@@ -265,8 +266,9 @@ TEST_F(SessionLivesTest, ABrokenContextLosesItsSession) {
 }
 
 TEST_F(SessionLivesTest, ASnapshotShowsSessionsAndLeases) {
-  const NodeSnapshots snapshots(tables_.executors, tables_.instances, tables_.sessions, leases_,
-                                requests_, images_.shards, scheduler_, repository_, loop_);
+  const NodeSnapshots snapshots(tables_.executors, tables_.spares, tables_.instances,
+                                tables_.sessions, leases_, requests_, images_.shards, scheduler_,
+                                repository_, loop_);
   AddSession("a");
   NodeSnapshot node = snapshots.Take();
   EXPECT_EQ(node.state, "ready");

@@ -91,7 +91,15 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
         modules_(*device_, store_),
         windows_(*NodeWindows::Reserve(kNode, FakeCuda::kChunk)),
         peer_pools_(*PeerPools::Start(*device_)),
-        loop_({Environment(), registry_, directory_, *windows_, *peer_pools_, "", kPatience, {}},
+        loop_({Environment(),
+               registry_,
+               directory_,
+               *windows_,
+               *peer_pools_,
+               nullptr,
+               "",
+               kPatience,
+               {}},
               {&consolidation_, &other_}, *this, clock_) {
     watched = recorded = CUDA_SUCCESS;
     for (const std::uint64_t number : {1, 2, 3}) {

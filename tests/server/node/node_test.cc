@@ -37,6 +37,7 @@ class NodeTest : public testing::Test {
     config_.emulator_topology = folder_.path("topology.yaml");
     config_.device.driver_reserve = 16 * kMiB;
     config_.device.swap_group_bytes = 2 * kMiB;  // whose links are not measured at every start
+    config_.device.spare_executor = false;
     config_.router.http_address = "127.0.0.1:0";
     config_.router.metrics_address = "";
     config_.log.level = LogLevel::kOff;

@@ -27,8 +27,9 @@ class LeftProcess {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
   }
-  ExecutorRan RecordFor(std::int64_t gpu) const {
-    return {gpu, pid_, IdentityOf(pid_)->start_ticks};
+  GpuProcessRan RecordFor(std::int64_t gpu, GpuProcess role = GpuProcess::kExecutor,
+                          std::uint32_t place = 0) const {
+    return {gpu, pid_, IdentityOf(pid_)->start_ticks, role, place};
   }
   ProcessIdentity identity() const { return *IdentityOf(pid_); }
   // Whether a signal has ended it.
@@ -55,11 +56,11 @@ class SessionRecordsTest : public testing::Test {
   }
   std::unique_ptr<SessionRecords> Open() { return *SessionRecords::Open(folder_.path(), {}); }
   // A torpord that has started executors of this kind, and has died.
-  void LiveAndDie(const std::string& kind, const std::vector<ExecutorRan>& executors) {
+  void LiveAndDie(const std::string& kind, const std::vector<GpuProcessRan>& processes) {
     const auto records = Open();
     ASSERT_NE(records->log(), nullptr);
-    ASSERT_TRUE(records->TakeExecutors({kGpu}, kind).ok());
-    for (const ExecutorRan& executor : executors) records->log()->Append(executor);
+    ASSERT_TRUE(records->TakeGpuProcesses({kGpu}, kind).ok());
+    for (const GpuProcessRan& process : processes) records->log()->Append(process);
   }
 
   const TemporaryFolder folder_;
@@ -69,10 +70,10 @@ TEST_F(SessionRecordsTest, ExecutorsOfTheSameKindAreTaken) {
   const LeftProcess left;
   LiveAndDie("a", {left.RecordFor(0)});
   const auto records = Open();
-  EXPECT_TRUE(records->HasExecutors());
-  const auto taken = records->TakeExecutors({kGpu}, "a");
+  EXPECT_TRUE(records->HasGpuProcesses());
+  const auto taken = records->TakeGpuProcesses({kGpu}, "a");
   ASSERT_TRUE(taken.ok());
-  EXPECT_EQ(*taken, (std::map<GpuIndex, ProcessIdentity>{{kGpu, left.identity()}}));
+  EXPECT_EQ(*taken, (std::map<GpuIndex, GpuProcesses>{{kGpu, {.executor = left.identity()}}}));
   EXPECT_FALSE(left.WasKilled());
 }
 
@@ -80,16 +81,16 @@ TEST_F(SessionRecordsTest, TakenExecutorsAreKnownToTheNextTorpordToo) {
   const LeftProcess left;
   LiveAndDie("a", {left.RecordFor(0)});
   LiveAndDie("a", {});
-  EXPECT_EQ(Open()->TakeExecutors({kGpu}, "a")->size(), 1u);
+  EXPECT_EQ(Open()->TakeGpuProcesses({kGpu}, "a")->size(), 1u);
 }
 
 TEST_F(SessionRecordsTest, ExecutorsOfAnotherKindEnd) {
   const LeftProcess left;
   LiveAndDie("a", {left.RecordFor(0)});
   const auto records = Open();
-  EXPECT_TRUE(records->TakeExecutors({kGpu}, "b")->empty());
+  EXPECT_TRUE(records->TakeGpuProcesses({kGpu}, "b")->empty());
   EXPECT_TRUE(left.WasKilled());
-  EXPECT_FALSE(records->HasExecutors());
+  EXPECT_FALSE(records->HasGpuProcesses());
 }
 
 TEST_F(SessionRecordsTest, OneExecutorAGpuIsTaken) {
@@ -97,10 +98,46 @@ TEST_F(SessionRecordsTest, OneExecutorAGpuIsTaken) {
   const LeftProcess second;
   const LeftProcess other;
   LiveAndDie("a", {first.RecordFor(0), second.RecordFor(0), other.RecordFor(1)});
-  EXPECT_EQ(*Open()->TakeExecutors({kGpu}, "a"),
-            (std::map<GpuIndex, ProcessIdentity>{{kGpu, second.identity()}}));
+  EXPECT_EQ(*Open()->TakeGpuProcesses({kGpu}, "a"),
+            (std::map<GpuIndex, GpuProcesses>{{kGpu, {.executor = second.identity()}}}));
   EXPECT_TRUE(first.WasKilled());
   EXPECT_TRUE(other.WasKilled()) << "of a GPU that is served no more";
+}
+
+TEST_F(SessionRecordsTest, ASpareAndTheMemorysOwnerAreTakenToo) {
+  const LeftProcess executor;
+  const LeftProcess spare;
+  const LeftProcess owner;
+  LiveAndDie(
+      "a", {executor.RecordFor(0, GpuProcess::kExecutor, 1),
+            owner.RecordFor(0, GpuProcess::kPoolOwner), spare.RecordFor(0, GpuProcess::kSpare, 0)});
+  EXPECT_EQ(*Open()->TakeGpuProcesses({kGpu}, "a"),
+            (std::map<GpuIndex, GpuProcesses>{{kGpu,
+                                               {.executor = executor.identity(),
+                                                .spare = spare.identity(),
+                                                .pool_owner = owner.identity(),
+                                                .place = 1}}}));
+}
+
+TEST_F(SessionRecordsTest, ASpareThatHasTakenOverIsTheExecutor) {
+  const LeftProcess process;
+  LiveAndDie("a", {process.RecordFor(0, GpuProcess::kSpare, 1),
+                   process.RecordFor(0, GpuProcess::kExecutor, 1)});
+  EXPECT_EQ(
+      *Open()->TakeGpuProcesses({kGpu}, "a"),
+      (std::map<GpuIndex, GpuProcesses>{{kGpu, {.executor = process.identity(), .place = 1}}}));
+}
+
+TEST_F(SessionRecordsTest, ExecutorsWhoseMemoryHasNoOwnerAnyMoreEnd) {
+  const LeftProcess executor;
+  GpuProcessRan owner;
+  {
+    const LeftProcess dead;
+    owner = dead.RecordFor(0, GpuProcess::kPoolOwner);
+  }
+  LiveAndDie("a", {executor.RecordFor(0), owner});
+  EXPECT_TRUE(Open()->TakeGpuProcesses({kGpu}, "a")->empty());
+  EXPECT_TRUE(executor.WasKilled());
 }
 
 TEST_F(SessionRecordsTest, WithoutAServiceManagerNothingIsRecorded) {
@@ -109,8 +146,8 @@ TEST_F(SessionRecordsTest, WithoutAServiceManagerNothingIsRecorded) {
   unsetenv("NOTIFY_SOCKET");
   const auto records = Open();
   EXPECT_EQ(records->log(), nullptr);
-  EXPECT_FALSE(records->HasExecutors());
-  EXPECT_TRUE(records->TakeExecutors({kGpu}, "a")->empty());
+  EXPECT_FALSE(records->HasGpuProcesses());
+  EXPECT_TRUE(records->TakeGpuProcesses({kGpu}, "a")->empty());
   EXPECT_TRUE(left.WasKilled()) << "another one is about to be started";
 }
 

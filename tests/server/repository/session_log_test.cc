@@ -52,12 +52,13 @@ TEST_F(SessionLogTest, TheNextTorpordFindsWhatWasAppended) {
   log->Append(Opened(8));
   log->Append(EndsWithTorpord{8, "its reason"});
   log->Append(ExecutorRan{3, 100, 200});
-  log->Append(ExecutorRan{3, 100, 200});
+  log->Append(GpuProcessRan{3, 100, 200, GpuProcess::kSpare, 1});
+  log->Append(GpuProcessRan{3, 100, 200, GpuProcess::kExecutor, 1});
   const auto next = Open();  // as after a kill: the first is still there
   EXPECT_EQ(next->state().begun().lives, 2u);
   EXPECT_EQ(next->state().begun().next_session, 9u);
-  ASSERT_EQ(next->state().executors().size(), 1u);
-  EXPECT_EQ(next->state().executors()[0], (ExecutorRan{3, 100, 200}));
+  ASSERT_EQ(next->state().processes().size(), 1u);
+  EXPECT_EQ(next->state().processes()[0], (GpuProcessRan{3, 100, 200, GpuProcess::kExecutor, 1}));
   const LoggedSession* const session = next->state().Find(SessionId{kSession});
   ASSERT_NE(session, nullptr);
   EXPECT_EQ(session->opened.instance, "f/a");

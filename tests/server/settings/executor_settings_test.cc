@@ -11,9 +11,11 @@ using ::testing::HasSubstr;
 ExecutorSettings AllChanged() {
   return {.gpu = 3,
           .epoch = 18'446'744'073'709'551'615U,
+          .place = 1,
           .daemon_socket = "/run/torpor/node.sock",
           .socket = "/run/a \"b\".sock",
           .socket_mode = 0666,
+          .pool_socket = "/run/torpor/pool-3.sock",
           .descriptor_socket = "/run/torpor/descriptors.sock",
           .module_dir = "/var/lib/torpor/modules",
           .link_profile_dir = "/var/lib/torpor/links",
@@ -35,7 +37,8 @@ ExecutorSettings AllChanged() {
                      .swap_wait = SwapWait::kRange,
                      .transport = Transport::kRings,
                      .huge_pages = HugePages::kOff,
-                     .numa_binding = NumaBinding::kOff},
+                     .numa_binding = NumaBinding::kOff,
+                     .spare_executor = false},
           .log = {.level = LogLevel::kWarn, .format = LogFormat::kJson}};
 }
 

@@ -7,12 +7,16 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <optional>
+#include <set>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "base/mailbox.h"
 #include "base/unique_fd.h"
+#include "tests/base/temporary_folder.h"
 
 namespace torpor::server {
 namespace {
@@ -31,15 +35,25 @@ class Listener final : public ProcessListener {
     std::uint64_t epoch = 0;
     pid_t adopted = 0;  // 0: started
     int signal = 0;
+    bool is_spare = false;
   };
   void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) override {
-    events_.Send({true, gpu, epoch, 0, 0});
+    events_.Send({true, gpu, epoch, 0, 0, false});
   }
   void OnExecutorAdopted(GpuIndex gpu, std::uint64_t epoch, pid_t process) override {
-    events_.Send({true, gpu, epoch, process, 0});
+    events_.Send({true, gpu, epoch, process, 0, false});
   }
   void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) override {
-    events_.Send({false, gpu, epoch, 0, signal});
+    events_.Send({false, gpu, epoch, 0, signal, false});
+  }
+  void OnSpareStarting(GpuIndex gpu, std::uint64_t epoch) override {
+    events_.Send({true, gpu, epoch, 0, 0, true});
+  }
+  void OnSpareAdopted(GpuIndex gpu, std::uint64_t epoch, pid_t process) override {
+    events_.Send({true, gpu, epoch, process, 0, true});
+  }
+  void OnSpareExited(GpuIndex gpu, std::uint64_t epoch) override {
+    events_.Send({false, gpu, epoch, 0, 0, true});
   }
   Event Next() { return *events_.Receive(); }
 
@@ -47,12 +61,12 @@ class Listener final : public ProcessListener {
   Mailbox<Event> events_{1024};
 };
 
+ProcessCommand Shell(const std::string& script) { return {"/bin/sh", {"-c", script}, {}}; }
+
 Supervisor::Options ShellOptions(const std::string& script) {
   Supervisor::Options options;
   options.gpus = {kGpu};
-  options.command = [script](GpuIndex, std::uint64_t) {
-    return ProcessCommand{"/bin/sh", {"-c", script}, {}};
-  };
+  options.executor_command = [script](GpuIndex, std::uint64_t, int) { return Shell(script); };
   options.pauses.first = std::chrono::milliseconds(1);
   return options;
 }
@@ -106,7 +120,7 @@ TEST(Supervisor, KillsOnlyTheEpochThatIsMeant) {
 TEST(Supervisor, MissingProgramIsTriedAgain) {
   Listener listener;
   Supervisor::Options options = ShellOptions("");
-  options.command = [](GpuIndex, std::uint64_t) {
+  options.executor_command = [](GpuIndex, std::uint64_t, int) {
     return ProcessCommand{"/does/not/exist", {}, {}};
   };
   Supervisor supervisor(std::move(options), listener);
@@ -117,7 +131,7 @@ TEST(Supervisor, MissingProgramIsTriedAgain) {
 pid_t LeaveSleeper() {
   Listener listener;
   Supervisor::Options options = ShellOptions("");
-  options.command = [](GpuIndex, std::uint64_t) {
+  options.executor_command = [](GpuIndex, std::uint64_t, int) {
     return ProcessCommand{"/bin/sh", {"-c", "exec sleep 1000"}, {}, /*outlives_parent=*/true};
   };
   Supervisor supervisor(std::move(options), listener);
@@ -139,7 +153,7 @@ TEST(Supervisor, GoesOnWithWhoWasLeft) {
   ASSERT_TRUE(identity.has_value()) << "it lives";
   Listener listener;
   Supervisor::Options options = ShellOptions("exec sleep 1000");
-  options.adopted = {{kGpu, *identity}};
+  options.adopted[kGpu].executor = *identity;
   Supervisor supervisor(std::move(options), listener);
   const Listener::Event adopted = listener.Next();
   EXPECT_TRUE(adopted.is_start);
@@ -158,7 +172,7 @@ TEST(Supervisor, GoesOnWithWhoWasLeft) {
 TEST(Supervisor, StartsAnotherForOneThatHasEndedMeanwhile) {
   Listener listener;
   Supervisor::Options options = ShellOptions("exec sleep 1000");
-  options.adopted = {{kGpu, {.pid = getpid(), .start_ticks = 1}}};
+  options.adopted[kGpu].executor = {.pid = getpid(), .start_ticks = 1};
   Supervisor supervisor(std::move(options), listener);
   const Listener::Event start = listener.Next();
   EXPECT_TRUE(start.is_start);
@@ -178,6 +192,143 @@ TEST(Supervisor, StopKillsWhoDoesNot) {
   Supervisor supervisor(ShellOptions("trap '' TERM; exec sleep 1000"), listener);
   listener.Next();
   supervisor.Stop(std::chrono::milliseconds(1));
+}
+
+// A GPU with an executor, a spare, and an owner of the memory, as sleeping shells. Each says in a
+// file who it is: its role or, for executors, its place.
+class SupervisorOfSpares : public testing::Test {
+ protected:
+  SupervisorOfSpares() {
+    options_.gpus = {kGpu};
+    options_.executor_command = [this](GpuIndex, std::uint64_t epoch, int place) {
+      return Sleeper(std::to_string(epoch), std::to_string(place));
+    };
+    options_.pool_owner_command = [this](GpuIndex) {
+      return Sleeper("owner" + std::to_string(owners_++), "owner");
+    };
+    options_.pauses.first = std::chrono::milliseconds(1);
+    options_.spare_delay = {};
+  }
+
+  ProcessCommand Sleeper(const std::string& name, const std::string& said) const {
+    const std::string file = folder_.path(name);
+    return Shell("echo $$ " + said + " > " + file + ".new; mv " + file + ".new " + file +
+                 "; exec sleep 1000");
+  }
+  // The process that has said so, and what it has said.
+  std::pair<pid_t, std::string> Said(const std::string& name) const {
+    while (true) {
+      std::ifstream file(folder_.path(name));
+      std::pair<pid_t, std::string> said;
+      if (file >> said.first >> said.second) return said;
+      std::this_thread::yield();
+    }
+  }
+  std::pair<pid_t, std::string> Said(const Listener::Event& start) const {
+    return Said(std::to_string(start.epoch));
+  }
+
+  const TemporaryFolder folder_;
+  std::atomic<int> owners_ = 0;
+  Supervisor::Options options_;
+  Listener listener_;
+};
+
+TEST_F(SupervisorOfSpares, TheSpareTakesOver) {
+  Supervisor supervisor(options_, listener_);
+  const Listener::Event first = listener_.Next();
+  EXPECT_FALSE(first.is_spare);
+  EXPECT_EQ(Said(first).second, "0");
+  EXPECT_EQ(Said("owner0").second, "owner");
+  supervisor.KeepSpare(kGpu);
+  const Listener::Event spare = listener_.Next();
+  EXPECT_TRUE(spare.is_start);
+  EXPECT_TRUE(spare.is_spare);
+  EXPECT_EQ(Said(spare).second, "1") << "it has a place of its own";
+  EXPECT_TRUE(supervisor.IsExecutor(Said(spare).first));
+
+  kill(Said(first).first, SIGKILL);
+  const Listener::Event end = listener_.Next();
+  EXPECT_FALSE(end.is_start);
+  EXPECT_EQ(end.epoch, first.epoch);
+  const Listener::Event next = listener_.Next();
+  EXPECT_TRUE(next.is_start);
+  EXPECT_FALSE(next.is_spare);
+  EXPECT_EQ(next.epoch, spare.epoch) << "no other process was started";
+
+  supervisor.KeepSpare(kGpu);
+  const Listener::Event second = listener_.Next();
+  EXPECT_TRUE(second.is_spare);
+  EXPECT_EQ(Said(second).second, "0") << "the place is free";
+  EXPECT_EQ(owners_, 1) << "the memory's owner lives on";
+}
+
+TEST_F(SupervisorOfSpares, ASpareThatEndsIsReplaced) {
+  Supervisor supervisor(options_, listener_);
+  listener_.Next();
+  supervisor.KeepSpare(kGpu);
+  const Listener::Event first = listener_.Next();
+  supervisor.Kill(kGpu, first.epoch);
+  kill(Said(first).first, SIGKILL);  // if it had not started when the supervisor killed
+  const Listener::Event end = listener_.Next();
+  EXPECT_FALSE(end.is_start);
+  EXPECT_TRUE(end.is_spare);
+  EXPECT_EQ(end.epoch, first.epoch);
+  const Listener::Event second = listener_.Next();
+  EXPECT_TRUE(second.is_start);
+  EXPECT_TRUE(second.is_spare);
+}
+
+TEST_F(SupervisorOfSpares, WithoutTheMemorysOwnerAllStartAnew) {
+  Supervisor supervisor(options_, listener_);
+  const Listener::Event executor = listener_.Next();
+  supervisor.KeepSpare(kGpu);
+  const Listener::Event spare = listener_.Next();
+  Said(executor), Said(spare);
+  kill(Said("owner0").first, SIGKILL);
+  std::set<std::uint64_t> ended = {listener_.Next().epoch, listener_.Next().epoch};
+  EXPECT_EQ(ended, (std::set{executor.epoch, spare.epoch}));
+  const Listener::Event next = listener_.Next();
+  EXPECT_TRUE(next.is_start);
+  EXPECT_FALSE(next.is_spare);
+  EXPECT_GT(next.epoch, spare.epoch);
+  EXPECT_EQ(Said("owner1").second, "owner");
+}
+
+TEST_F(SupervisorOfSpares, NoneIsKeptWhereExecutorsOwnTheMemory) {
+  options_.pool_owner_command = nullptr;
+  Supervisor supervisor(options_, listener_);
+  const Listener::Event first = listener_.Next();
+  supervisor.KeepSpare(kGpu);
+  kill(Said(first).first, SIGKILL);
+  EXPECT_EQ(listener_.Next().epoch, first.epoch);
+  EXPECT_FALSE(listener_.Next().is_spare);
+}
+
+TEST_F(SupervisorOfSpares, GoesOnWithAllThreeThatWereLeft) {
+  const auto left = [this](const std::string& name) {
+    const ProcessCommand command = Sleeper(name, name);
+    auto process =
+        *ChildProcess::Start({command.program, command.arguments, {}, /*outlives_parent=*/true});
+    process->Leave();
+    return *IdentityOf(process->pid());
+  };
+  GpuProcesses& gpu = options_.adopted[kGpu];
+  gpu = {
+      .executor = left("executor"), .spare = left("spare"), .pool_owner = left("pool"), .place = 1};
+  Supervisor supervisor(options_, listener_);
+  const Listener::Event executor = listener_.Next();
+  EXPECT_EQ(executor.adopted, gpu.executor->pid);
+  EXPECT_FALSE(executor.is_spare);
+  const Listener::Event spare = listener_.Next();
+  EXPECT_EQ(spare.adopted, gpu.spare->pid);
+  EXPECT_TRUE(spare.is_spare);
+  kill(gpu.executor->pid, SIGKILL);
+  EXPECT_EQ(listener_.Next().epoch, executor.epoch);
+  EXPECT_EQ(listener_.Next().epoch, spare.epoch);
+  supervisor.KeepSpare(kGpu);
+  EXPECT_EQ(Said(listener_.Next()).second, "1") << "the first executor's";
+  EXPECT_EQ(owners_, 0);
 }
 
 TEST(RunForOutput, TheProgramHasNoDescriptorOfOurs) {

@@ -140,7 +140,7 @@ TEST_F(ImageMovesTest, AnExecutorThatKeepsItsCopyIsKilled) {
   Answer(1);
   CompleteArrival();
   Answer(1, absl::InternalError("no"));
-  EXPECT_EQ(killer_.killed, std::vector{GpuIndex{1}});
+  EXPECT_EQ(processes_.killed, std::vector{GpuIndex{1}});
   EXPECT_FALSE(left_);
 }
 

@@ -84,7 +84,7 @@ TEST_F(ImageSwapsTest, WhatCannotBeSavedIsNoReplica) {
   Land(session, 1);
   swaps_.SwapIn(session, GpuIndex{0}, Keep());
   Answer(1, absl::InternalError("no"));
-  EXPECT_EQ(killer_.killed, std::vector{GpuIndex{1}});
+  EXPECT_EQ(processes_.killed, std::vector{GpuIndex{1}});
   EXPECT_TRUE(IsQuiet(0)) << "until the executor has gone";
   KillExecutor(1);
   EXPECT_TRUE(Operation(0).has_swap_in());
@@ -162,7 +162,7 @@ TEST_F(ImageSwapsTest, AnImageThatCannotBeWrittenBackEndsItsExecutor) {
   Land(session, 0);
   swaps_.SwapOut(session, GpuIndex{0}, WriteBackReason::kEviction, Keep());
   Answer(0, absl::InternalError("no"));
-  EXPECT_EQ(killer_.killed, std::vector{GpuIndex{0}});
+  EXPECT_EQ(processes_.killed, std::vector{GpuIndex{0}});
   EXPECT_FALSE(session->image.is_leaving());
 }
 

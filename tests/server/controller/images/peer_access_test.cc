@@ -45,7 +45,7 @@ TEST_F(PeerAccessTest, AHolderThatDoesNotLetGoIsKilledAndAwaited) {
   EXPECT_TRUE(Operation(1).map_peer().live().empty());
   EXPECT_TRUE(primary_->image.peer_holders().empty());
   Answer(1, absl::InternalError("no"));
-  EXPECT_EQ(killer_.killed, std::vector{GpuIndex{1}});
+  EXPECT_EQ(processes_.killed, std::vector{GpuIndex{1}});
   EXPECT_FALSE(is_done);
   KillExecutor(1);
   EXPECT_TRUE(is_done);

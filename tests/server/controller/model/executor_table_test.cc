@@ -53,7 +53,7 @@ TEST_F(ExecutorTableTest, KillsAndAwaitsTheLoss) {
   bool is_gone = false;
   tables_.executors.KillAndAwait(GpuIndex{1}, "a test",
                                  [&](const OperationResult&) { is_gone = true; });
-  EXPECT_EQ(killer_.killed, std::vector{GpuIndex{1}});
+  EXPECT_EQ(processes_.killed, std::vector{GpuIndex{1}});
   EXPECT_FALSE(is_gone);
   KillExecutor(1);
   EXPECT_TRUE(is_gone);
@@ -63,9 +63,9 @@ TEST_F(ExecutorTableTest, KillsWhoOwesAnAnswerForTooLong) {
   tables_.executors.Run(GpuIndex{0}, Ping(), [](const OperationResult&) {});
   loop_.Advance(std::chrono::seconds(5));
   tables_.executors.KillHanging(std::chrono::seconds(5));
-  EXPECT_TRUE(killer_.killed.empty());
+  EXPECT_TRUE(processes_.killed.empty());
   tables_.executors.KillHanging(std::chrono::seconds(4));
-  EXPECT_EQ(killer_.killed, std::vector{GpuIndex{0}});
+  EXPECT_EQ(processes_.killed, std::vector{GpuIndex{0}});
 }
 
 TEST_F(ExecutorTableTest, KnowsWhatItsExecutorsOffer) {

@@ -1,0 +1,68 @@
+#include "server/executor/gpu/packet_server.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "server/executor/gpu/packet_socket.h"
+
+namespace torpor::executor {
+
+bool PacketServer::Serve(int timeout_ms) {
+  std::vector<pollfd> polled = {{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+  for (const UniqueFd& connection : connections_) polled.push_back({connection.get(), POLLIN, 0});
+  if (poll(polled.data(), polled.size(), timeout_ms) <= 0) return true;  // in time, or EINTR
+  if (polled[0].revents != 0) return false;
+  for (std::size_t i = polled.size(); i-- > 2;) {
+    if (polled[i].revents == 0 || answer_(polled[i].fd)) continue;
+    connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i - 2));
+  }
+  if (polled[1].revents != 0) Accept();
+  return true;
+}
+
+void PacketServer::Accept() {
+  UniqueFd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!connection) return;
+  if (connections_.size() >= kMaxConnections) connections_.erase(connections_.begin());
+  connections_.push_back(std::move(connection));
+}
+
+void PacketServer::Stop() const { eventfd_write(stop_.get(), 1); }
+
+Received ReceivePacket(int connection, std::span<std::byte> packet) {
+  const ssize_t received = recv(connection, packet.data(), packet.size(), MSG_DONTWAIT | MSG_TRUNC);
+  if (received == static_cast<ssize_t>(packet.size())) return Received::kPacket;
+  const bool is_early = received < 0 && (errno == EAGAIN || errno == EINTR);
+  return is_early ? Received::kNothing : Received::kEnd;
+}
+
+bool SendPacket(int connection, std::span<const std::byte> packet,
+                const std::vector<UniqueFd>& descriptors) {
+  iovec data{const_cast<std::byte*>(packet.data()), packet.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMaxDescriptors)> control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    message.msg_control = control.data();
+    message.msg_controllen = CMSG_SPACE(sizeof(int) * descriptors.size());
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int) * descriptors.size());
+    for (std::size_t i = 0; i < descriptors.size(); ++i) {
+      const int fd = descriptors[i].get();
+      std::memcpy(CMSG_DATA(header) + i * sizeof fd, &fd, sizeof fd);
+    }
+  }
+  return sendmsg(connection, &message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+         static_cast<ssize_t>(packet.size());
+}
+
+}  // namespace torpor::executor

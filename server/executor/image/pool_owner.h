@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "base/unique_fd.h"
+#include "base/units.h"
+#include "server/executor/gpu/device.h"
+#include "server/executor/image/physical_pool.h"
+#include "server/executor/image/pool_socket.h"
+
+namespace torpor::executor {
+
+// Owns a GPU's memory for images, for executors that come and go: whatever a function's kernel does
+// to an executor's context, the chunks stay. Runs nothing on the GPU. Several executors may have
+// the chunks mapped; torpord lets only one use them.
+class PoolOwner {
+ public:
+  struct Options {
+    Bytes pool_bytes = 0;      // 0: all that may be had
+    Bytes chunk_bytes = 0;     // a multiple of the driver's granularity
+    Bytes driver_reserve = 0;  // 0: by the GPU's size
+  };
+
+  // Call before the GPU's executor starts: what the executor takes is measured from now on.
+  // `device` must outlive the owner.
+  static absl::StatusOr<std::unique_ptr<PoolOwner>> Create(const Device& device,
+                                                           const Options& options);
+
+  // Answers executors until no one has been connected for as long as told, if it was told to live
+  // on when torpord ends. `listener` takes connections of torpord's user only.
+  void Serve(UniqueFd listener);
+
+ private:
+  PoolOwner(const Device& device, const Options& options, Bytes free_alone)
+      : device_(device), options_(options), free_alone_(free_alone) {}
+
+  bool Answer(int connection);
+  absl::StatusOr<std::vector<UniqueFd>> Carry(const PoolRequest& request, PoolReply& reply);
+  absl::StatusOr<std::vector<UniqueFd>> ExportOne();
+  absl::Status Open();
+  absl::StatusOr<std::vector<UniqueFd>> Export(const PoolRequest& request) const;
+  void Outlive(Duration patience);
+
+  const Device& device_;
+  const Options options_;
+  const Bytes free_alone_;  // before any executor took memory
+  std::unique_ptr<PhysicalPool> pool_;
+  PoolDescription description_;
+  std::optional<Duration> patience_;  // without executors, once torpord may end
+};
+
+}  // namespace torpor::executor

@@ -1,0 +1,42 @@
+#include "server/executor/pool_owner_process.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "server/executor/executor_loop.h"
+#include "server/executor/gpu/cuda_driver.h"
+#include "server/executor/gpu/device.h"
+#include "server/executor/image/pool_owner.h"
+#include "server/unix_socket/unix_listener.h"
+
+namespace torpor::executor {
+namespace {
+
+// Executors are torpord's, and so of the same user.
+constexpr mode_t kSocketMode = 0600;
+
+}  // namespace
+
+absl::Status RunPoolOwner(const server::ExecutorSettings& settings) {
+  TORPOR_ASSIGN_OR_RETURN(const CudaDriver driver, LoadCudaDriver(settings.cuda_library_dir));
+  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, Device::Open(driver, settings.gpu));
+  TORPOR_ASSIGN_OR_RETURN(
+      const std::unique_ptr<PoolOwner> owner,
+      PoolOwner::Create(*device, {.pool_bytes = settings.device.pool_bytes,
+                                  .chunk_bytes = settings.device.chunk_bytes,
+                                  .driver_reserve = settings.device.driver_reserve}));
+  TORPOR_ASSIGN_OR_RETURN(
+      UniqueFd listener,
+      server::ListenOnUnixSocket(settings.pool_socket, SOCK_SEQPACKET, kSocketMode));
+  owner->Serve(std::move(listener));
+  spdlog::info("GPU {}: no executor needs the memory any more", settings.gpu);
+  // As an executor does: exit() would destroy what the driver's threads may use.
+  _exit(static_cast<int>(ExitStatus::kShutdown));
+}
+
+}  // namespace torpor::executor

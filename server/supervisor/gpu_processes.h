@@ -1,0 +1,19 @@
+#pragma once
+
+#include <optional>
+
+#include "server/supervisor/process_record.h"
+
+namespace torpor::server {
+
+// The processes of one GPU that an earlier torpord has left to this one.
+struct GpuProcesses {
+  std::optional<ProcessIdentity> executor{};  // serves; none if all have died
+  std::optional<ProcessIdentity> spare{};
+  std::optional<ProcessIdentity> pool_owner{};  // none: the executor owns the GPU's memory
+  int place = 0;                                // of the executor; the spare has the other one
+
+  bool operator==(const GpuProcesses&) const = default;
+};
+
+}  // namespace torpor::server
