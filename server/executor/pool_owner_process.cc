@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/descriptor_limit.h"
 #include "base/status_macros.h"
 #include "server/executor/executor_loop.h"
 #include "server/executor/gpu/cuda_driver.h"
@@ -23,6 +24,7 @@ constexpr mode_t kSocketMode = 0600;
 }  // namespace
 
 absl::Status RunPoolOwner(const server::ExecutorSettings& settings) {
+  RaiseDescriptorLimit();  // the owner keeps a descriptor of each chunk
   TORPOR_ASSIGN_OR_RETURN(const CudaDriver driver, LoadCudaDriver(settings.cuda_library_dir));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, Device::Open(driver, settings.gpu));
   TORPOR_ASSIGN_OR_RETURN(

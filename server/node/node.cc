@@ -66,6 +66,11 @@ std::vector<std::string> ExecutorEnvironment(const Config& config) {
   return environment;
 }
 
+// With `translate` chunks are so small that exporting all would take a GPU minutes.
+bool HasSpares(const Config& config) {
+  return config.device.spare_executor && config.device.address_mode == AddressMode::kMap;
+}
+
 std::string PoolSocketOf(const Config& config, GpuIndex gpu) {
   return absl::StrCat(config.run_dir, "/pool-", gpu.value, ".sock");
 }
@@ -83,7 +88,7 @@ ExecutorSettings ExecutorSettingsOf(const Config& config, GpuIndex gpu, std::uin
           .daemon_socket = config.run_dir + "/node.sock",
           .socket = ExecutorSocketOf(config, gpu, place),
           .socket_mode = config.socket_mode,
-          .pool_socket = config.device.spare_executor ? PoolSocketOf(config, gpu) : "",
+          .pool_socket = HasSpares(config) ? PoolSocketOf(config, gpu) : "",
           .descriptor_socket = config.run_dir + "/descriptors.sock",
           .module_dir = config.state_dir + "/modules",
           .link_profile_dir = config.state_dir + "/links",
@@ -240,7 +245,7 @@ class LiveNode final : public Node,
                                                           int place) {
       return ExecutorCommand(config_, executor_program, gpu, epoch, place);
     };
-    if (config_.device.spare_executor) {
+    if (HasSpares(config_)) {
       processes.pool_owner_command = [this, executor_program](GpuIndex gpu) {
         return PoolOwnerCommand(config_, executor_program, gpu);
       };

@@ -36,6 +36,7 @@ Supervisor::Supervisor(Options options, ProcessListener& listener)
       life->started = life->next_start = clock_.Now();
       life->pauses = RestartPauses(options_.pauses);
     }
+    slot.spare.pauses = RestartPauses(options_.spare_pauses);
     const auto left = options_.adopted.find(gpu);
     if (left != options_.adopted.end()) Adopt(left->second, next_epoch_, slot);
   }
@@ -220,6 +221,7 @@ void Supervisor::Take(Step step, GpuIndex gpu) {
       return Start(gpu, &Slot::pool_owner, kPoolOwner, /*epoch=*/0, /*place=*/0);
     case Step::kStartExecutor: {
       const std::uint64_t epoch = next_epoch_++;
+      ExpectKeepSpare(gpu);
       listener_.OnExecutorStarting(gpu, epoch);
       return Start(gpu, &Slot::executor, kExecutor, epoch, /*place=*/0);
     }
@@ -236,6 +238,11 @@ void Supervisor::Take(Step step, GpuIndex gpu) {
   }
 }
 
+void Supervisor::ExpectKeepSpare(GpuIndex gpu) {
+  MutexLock lock(&mutex_);
+  slots_[gpu].keeps_spare = false;
+}
+
 void Supervisor::PromoteSpare(GpuIndex gpu) {
   std::uint64_t epoch = 0;
   {
@@ -245,8 +252,8 @@ void Supervisor::PromoteSpare(GpuIndex gpu) {
     slot.executor.epoch = epoch = slot.spare.epoch;
     slot.executor.place = slot.spare.place;
     slot.executor.started = slot.spare.started;
-    slot.keeps_spare = false;
   }
+  ExpectKeepSpare(gpu);
   listener_.OnExecutorStarting(gpu, epoch);
 }
 

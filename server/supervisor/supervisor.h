@@ -56,6 +56,8 @@ class Supervisor final : public ExecutorProcesses {
     // Null: executors own the GPUs' memory, and have no spares.
     std::function<ProcessCommand(GpuIndex gpu)> pool_owner_command;
     RestartPauses::Options pauses;
+    // Nobody waits for a spare, and a GPU may have no room for one.
+    RestartPauses::Options spare_pauses{.longest = std::chrono::minutes(1)};
     // From KeepSpare to the spare's start: functions that have lost their GPU come first.
     Duration spare_delay{std::chrono::milliseconds(250)};
     // Processes of an earlier torpord to go on with, in place of new ones.
@@ -117,6 +119,9 @@ class Supervisor final : public ExecutorProcesses {
   void TakeDueSteps();
   void Take(Step step, GpuIndex gpu);
   void PromoteSpare(GpuIndex gpu);
+  // Another process is the executor: no spare starts before the GPU is served again. A spare would
+  // hold up the executor, and take memory while the memory's owner measures.
+  void ExpectKeepSpare(GpuIndex gpu);
   // Starts the program for `life`; or plans the next attempt.
   void Start(GpuIndex gpu, Life Slot::*life, const char* what, std::uint64_t epoch, int place);
   void ReapEnded();

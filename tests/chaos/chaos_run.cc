@@ -29,6 +29,9 @@ absl::StatusOr<std::vector<Victim>> VictimsOf(const std::string& names) {
   return victims;
 }
 
+constexpr const char* kAllVictims = "executor,function,torpord,spare,pool_owner";
+constexpr const char* kWithoutSpares = "executor,function,torpord";
+
 }  // namespace
 
 absl::StatusOr<ChaosRun> ChaosRun::FromEnvironment() {
@@ -37,11 +40,16 @@ absl::StatusOr<ChaosRun> ChaosRun::FromEnvironment() {
   run.length = std::chrono::seconds(seconds);
   TORPOR_ASSIGN_OR_RETURN(run.seed, NumberOf("CHAOS_SEED", e2e::RandomSeed()));
   TORPOR_ASSIGN_OR_RETURN(run.max_kills, NumberOf("CHAOS_KILLS", "0"));
-  TORPOR_ASSIGN_OR_RETURN(
-      run.victims, VictimsOf(e2e::Environment("CHAOS_VICTIMS", "executor,function,torpord")));
   run.judges_times = e2e::Environment("CHAOS_JUDGE_TIMES", "0") == "1";
   run.json = e2e::Environment("CHAOS_JSON", "");
   run.settings = e2e::Environment("CHAOS_SETTINGS", "");
+  if (run.settings.find("spare_executor:") == std::string::npos) {
+    run.settings += "\nspare_executor: true";
+  }
+  const bool has_spares = run.settings.find("spare_executor: true") != std::string::npos;
+  TORPOR_ASSIGN_OR_RETURN(
+      run.victims,
+      VictimsOf(e2e::Environment("CHAOS_VICTIMS", has_spares ? kAllVictims : kWithoutSpares)));
   run.function_setting = e2e::Environment("CHAOS_FUNCTION_SETTING", "");
   return run;
 }

@@ -32,6 +32,8 @@ WaitLimits LimitsOf(Victim victim) {
     case Victim::kTorpord:
       return {.p99 = seconds(3), .longest = seconds(5)};
     case Victim::kFunction:
+    case Victim::kSpare:
+    case Victim::kPoolOwner:
       break;
   }
   return {};

@@ -9,9 +9,9 @@
 
 namespace torpor::chaos {
 
-enum class Victim { kExecutor, kFunction, kTorpord };
+enum class Victim { kExecutor, kFunction, kTorpord, kSpare, kPoolOwner };
 
-// As in CHAOS_VICTIMS: "executor", "function", "torpord".
+// As in CHAOS_VICTIMS: "executor", "function", "torpord", "spare", "pool_owner".
 const char* NameOf(Victim victim);
 absl::StatusOr<Victim> VictimOf(const std::string& name);
 

@@ -16,8 +16,18 @@ namespace {
 
 double MebibytesOf(Bytes bytes) { return static_cast<double>(bytes) / static_cast<double>(kMiB); }
 
-const char* ProgramOf(Victim victim) {
-  return victim == Victim::kTorpord ? "torpord" : "torpor-executor";
+constexpr const char* kExecutorProgram = "torpor-executor";
+
+// Returns what torpord says of a process of the GPU.
+std::int64_t ProcessOf(const v1::GpuStatus& gpu, Victim victim) {
+  switch (victim) {
+    case Victim::kSpare:
+      return gpu.spare_pid();
+    case Victim::kPoolOwner:
+      return gpu.pool_owner_pid();
+    default:
+      return gpu.executor_pid();
+  }
 }
 
 void Add(const std::string& who, pid_t process, Figures& figures, e2e::MemoryFiles& files) {
@@ -40,10 +50,9 @@ absl::StatusOr<std::string> Victims::Kill(const chaos::Kill& kill, Load& load) {
     function.Kill();
     return "function " + function.name();
   }
-  const std::string program = ProgramOf(kill.victim);
   std::vector<pid_t> processes;
-  TORPOR_RETURN_IF_ERROR(e2e::Await("there is a " + program, [&] {
-    processes = ProcessesOf(program);
+  TORPOR_RETURN_IF_ERROR(e2e::Await(std::string("there is a ") + NameOf(kill.victim), [&] {
+    processes = Candidates(kill.victim);
     return !processes.empty();
   }));
   const pid_t victim = processes[kill.which % processes.size()];
@@ -52,6 +61,19 @@ absl::StatusOr<std::string> Victims::Kill(const chaos::Kill& kill, Load& load) {
   // It may have died of another kill just now.
   ::kill(victim, SIGKILL);
   return fmt::format("{} {}", NameOf(kill.victim), victim);
+}
+
+std::vector<pid_t> Victims::Candidates(Victim victim) const {
+  if (victim == Victim::kTorpord) return ProcessesOf("torpord");
+  std::vector<pid_t> processes;
+  const auto status = torporctl::FetchStatus(admin_socket_);
+  // Without torpord nobody tells the purposes of executors apart.
+  if (!status.ok()) return ProcessesOf(kExecutorProgram);
+  for (const v1::GpuStatus& gpu : status->gpus()) {
+    const auto process = static_cast<pid_t>(ProcessOf(gpu, victim));
+    if (process != 0 && IsAlive(process)) processes.push_back(process);
+  }
+  return processes;
 }
 
 bool Victims::IsAlive(pid_t process) const {
@@ -82,8 +104,12 @@ Figures Victims::Measure() const {
   Figures figures;
   e2e::MemoryFiles files;
   Add("torpor-init", node_.daemon().pid(), figures, files);
-  for (const char* const program : {"torpord", "torpor-executor", "torpor-router"}) {
+  for (const char* const program : {"torpord", "torpor-router"}) {
     for (const pid_t process : ProcessesOf(program)) Add(program, process, figures, files);
+  }
+  // Not the spares: some may not have started yet.
+  for (const Victim kind : {Victim::kExecutor, Victim::kPoolOwner}) {
+    for (const pid_t process : Candidates(kind)) Add(NameOf(kind), process, figures, files);
   }
   for (const auto& function : functions_) Add("functions", function->process(), figures, files);
   Bytes bytes = 0;

@@ -33,6 +33,8 @@ class Victims {
   Figures Measure() const;
 
  private:
+  // Returns the processes of a kind that no kill has met. Not for functions.
+  std::vector<pid_t> Candidates(Victim victim) const;
   std::vector<pid_t> ProcessesOf(const std::string& program) const;
   // Whether the process is there, and not about to end.
   bool IsAlive(pid_t process) const;

@@ -87,9 +87,9 @@ def _peers_without_links(setting, results, examples):
 def _small_pool(setting, results, examples):
     """The driver gives out less than it reported: functions are swapped in what there is."""
     fault = "pool smaller than asked"
-    topology = setting.write_topology("short", faults="memory_ends_at: 1GiB")
-    with Daemon(setting, NAMES, topology, pool_bytes="2GiB") as daemon:
+    topology = setting.write_topology("short", faults="memory_ends_at: 2GiB")
+    with Daemon(setting, NAMES, topology, pool_bytes="3GiB") as daemon:
         _serve(results, fault, examples, daemon)
         pool = daemon.status()["gpus"][0]["pool_bytes"]
-        results.note(f"{fault}: 2048 MiB were asked for; torpord counts on {pool >> 20} MiB")
+        results.note(f"{fault}: 3072 MiB were asked for; torpord counts on {pool >> 20} MiB")
         _expect_word(results, fault, daemon, ("the driver gives less",))

@@ -43,7 +43,7 @@ Received ReceivePacket(int connection, std::span<std::byte> packet) {
 }
 
 bool SendPacket(int connection, std::span<const std::byte> packet,
-                const std::vector<UniqueFd>& descriptors) {
+                std::span<const int> descriptors) {
   iovec data{const_cast<std::byte*>(packet.data()), packet.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMaxDescriptors)> control{};
   msghdr message{};
@@ -51,15 +51,12 @@ bool SendPacket(int connection, std::span<const std::byte> packet,
   message.msg_iovlen = 1;
   if (!descriptors.empty()) {
     message.msg_control = control.data();
-    message.msg_controllen = CMSG_SPACE(sizeof(int) * descriptors.size());
+    message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
     cmsghdr* const header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int) * descriptors.size());
-    for (std::size_t i = 0; i < descriptors.size(); ++i) {
-      const int fd = descriptors[i].get();
-      std::memcpy(CMSG_DATA(header) + i * sizeof fd, &fd, sizeof fd);
-    }
+    header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+    std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
   }
   return sendmsg(connection, &message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
          static_cast<ssize_t>(packet.size());

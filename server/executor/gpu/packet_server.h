@@ -43,8 +43,9 @@ class PacketServer {
 enum class Received { kPacket, kNothing, kEnd };
 Received ReceivePacket(int connection, std::span<std::byte> packet);
 
-// Sends a packet with up to kMaxDescriptors descriptors. Never blocks; false if it cannot be sent.
+// Sends a packet with up to kMaxDescriptors descriptors, which stay the caller's. Never blocks;
+// false if it cannot be sent.
 bool SendPacket(int connection, std::span<const std::byte> packet,
-                const std::vector<UniqueFd>& descriptors);
+                std::span<const int> descriptors);
 
 }  // namespace torpor::executor

@@ -208,7 +208,7 @@ absl::StatusOr<std::unique_ptr<PhysicalPool>> MakePool(const Device& device, con
     spdlog::warn("pool_bytes asks for {} MiB, and {} MiB may be had; lower driver_reserve",
                  needs.asked / kMiB, bytes / kMiB);
   }
-  return PhysicalPool::Create(device, bytes, chunk_bytes, ReserveOf(needs));
+  return PhysicalPool::Create(device, bytes, chunk_bytes, ReserveOf(needs) + needs.spare);
 }
 
 PoolDescription Describe(const PhysicalPool& pool) {

@@ -46,7 +46,7 @@ bool PoolOwner::Answer(int connection) {
       break;
   }
   PoolReply reply;
-  absl::StatusOr<std::vector<UniqueFd>> descriptors = Carry(request, reply);
+  absl::StatusOr<std::vector<int>> descriptors = Carry(request, reply);
   if (!descriptors.ok()) {
     spdlog::error("the GPU's memory: {}", descriptors.status().ToString());
     reply.error = absl::IsInvalidArgument(descriptors.status()) ? EINVAL : EIO;
@@ -55,48 +55,37 @@ bool PoolOwner::Answer(int connection) {
   return SendPacket(connection, std::as_bytes(std::span(&reply, 1)), *descriptors);
 }
 
-absl::StatusOr<std::vector<UniqueFd>> PoolOwner::Carry(const PoolRequest& request,
-                                                       PoolReply& reply) {
-  std::vector<UniqueFd> descriptors;
+absl::StatusOr<std::vector<int>> PoolOwner::Carry(const PoolRequest& request, PoolReply& reply) {
   switch (request.what) {
-    case PoolAsk::kTry: {
-      TORPOR_ASSIGN_OR_RETURN(descriptors, ExportOne());
-      break;
-    }
+    case PoolAsk::kTry:
+      return pool_ ? Export(0, 1) : ExportSample();
     case PoolAsk::kOpen:
       TORPOR_RETURN_IF_ERROR(Open());
       reply.pool = description_;
-      break;
-    case PoolAsk::kFetch: {
-      TORPOR_ASSIGN_OR_RETURN(descriptors, Export(request));
-      reply.pool = description_;
-      break;
-    }
+      return std::vector<int>();
+    case PoolAsk::kFetch:
+      return Export(request.first, request.count);
     case PoolAsk::kOutlive:
       Outlive(std::chrono::milliseconds(request.patience_ms));
-      break;
-    default:
-      return absl::InvalidArgumentError("an unknown request");
+      return std::vector<int>();
   }
-  return descriptors;
+  return absl::InvalidArgumentError("an unknown request");
 }
 
-absl::StatusOr<std::vector<UniqueFd>> PoolOwner::ExportOne() {
-  if (pool_) return Export({.what = PoolAsk::kFetch, .count = 1});
+absl::StatusOr<std::vector<int>> PoolOwner::ExportSample() {
   TORPOR_ASSIGN_OR_RETURN(
       const std::unique_ptr<PhysicalPool> one,
       PhysicalPool::Create(device_, options_.chunk_bytes, options_.chunk_bytes));
   if (!one->can_export()) {
     return absl::FailedPreconditionError("the driver lets no other process have this memory");
   }
-  TORPOR_ASSIGN_OR_RETURN(UniqueFd descriptor, one->Export(0));
-  std::vector<UniqueFd> descriptors;
-  descriptors.push_back(std::move(descriptor));
-  return descriptors;
+  TORPOR_ASSIGN_OR_RETURN(sample_, one->Export(0));
+  return std::vector<int>{sample_.get()};
 }
 
 absl::Status PoolOwner::Open() {
   if (pool_) return absl::OkStatus();
+  sample_.Reset();  // which holds a chunk's memory
   TORPOR_ASSIGN_OR_RETURN(const Bytes free, device_.FreeMemory());
   const PoolNeeds needs{.total = device_.properties().total_bytes,
                         .free = free,
@@ -105,19 +94,21 @@ absl::Status PoolOwner::Open() {
                         .asked = options_.pool_bytes};
   TORPOR_ASSIGN_OR_RETURN(pool_, MakePool(device_, needs, options_.chunk_bytes));
   description_ = Describe(*pool_);
+  exported_.resize(pool_->chunks());
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<UniqueFd>> PoolOwner::Export(const PoolRequest& request) const {
-  const bool is_inside = pool_ && request.count > 0 && request.count <= kMaxDescriptors &&
-                         request.first < pool_->chunks() &&
-                         request.count <= pool_->chunks() - request.first;
+absl::StatusOr<std::vector<int>> PoolOwner::Export(std::uint64_t first, std::uint32_t count) {
+  const bool is_inside = count > 0 && count <= kMaxDescriptors && first < exported_.size() &&
+                         count <= exported_.size() - first;
   if (!is_inside) return absl::InvalidArgumentError("a request for chunks that there are not");
-  std::vector<UniqueFd> descriptors;
-  for (std::uint32_t i = 0; i < request.count; ++i) {
-    TORPOR_ASSIGN_OR_RETURN(UniqueFd descriptor,
-                            pool_->Export(static_cast<std::uint32_t>(request.first) + i));
-    descriptors.push_back(std::move(descriptor));
+  std::vector<int> descriptors;
+  for (std::uint64_t number = first; number < first + count; ++number) {
+    UniqueFd& exported = exported_[number];
+    if (!exported) {
+      TORPOR_ASSIGN_OR_RETURN(exported, pool_->Export(static_cast<std::uint32_t>(number)));
+    }
+    descriptors.push_back(exported.get());
   }
   return descriptors;
 }

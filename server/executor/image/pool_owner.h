@@ -39,17 +39,22 @@ class PoolOwner {
       : device_(device), options_(options), free_alone_(free_alone) {}
 
   bool Answer(int connection);
-  absl::StatusOr<std::vector<UniqueFd>> Carry(const PoolRequest& request, PoolReply& reply);
-  absl::StatusOr<std::vector<UniqueFd>> ExportOne();
+  // Fills in the reply, and returns the reply's descriptors, which stay the owner's.
+  absl::StatusOr<std::vector<int>> Carry(const PoolRequest& request, PoolReply& reply);
+  absl::StatusOr<std::vector<int>> ExportSample();
   absl::Status Open();
-  absl::StatusOr<std::vector<UniqueFd>> Export(const PoolRequest& request) const;
+  absl::StatusOr<std::vector<int>> Export(std::uint64_t first, std::uint32_t count);
   void Outlive(Duration patience);
 
   const Device& device_;
   const Options options_;
   const Bytes free_alone_;  // before any executor took memory
+  UniqueFd sample_;         // of a chunk like the pool's, until the pool is open
   std::unique_ptr<PhysicalPool> pool_;
   PoolDescription description_;
+  // By number, once exported: a driver takes 20 times as long to export a chunk as to import it,
+  // and executors import all.
+  std::vector<UniqueFd> exported_;
   std::optional<Duration> patience_;  // without executors, once torpord may end
 };
 

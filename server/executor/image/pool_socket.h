@@ -25,7 +25,7 @@ struct PoolRequest {
 struct PoolReply {
   std::int32_t error = 0;  // errno
   std::uint32_t reserved = 0;
-  PoolDescription pool;  // to kOpen and kFetch
+  PoolDescription pool;  // to kOpen
 };
 
 }  // namespace torpor::executor

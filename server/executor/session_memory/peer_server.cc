@@ -72,7 +72,9 @@ bool PeerServer::Answer(int connection) const {
   }
   ChunkReply reply;
   const std::vector<UniqueFd> descriptors = Export(request, reply);
-  return SendPacket(connection, std::as_bytes(std::span(&reply, 1)), descriptors);
+  std::vector<int> sent;
+  for (const UniqueFd& descriptor : descriptors) sent.push_back(descriptor.get());
+  return SendPacket(connection, std::as_bytes(std::span(&reply, 1)), sent);
 }
 
 std::vector<UniqueFd> PeerServer::Export(const ChunkRequest& request, ChunkReply& reply) const {

@@ -90,11 +90,16 @@ void ControllerHarness::StartExecutor(int gpu) {
 void ControllerHarness::Register(int gpu) {
   Executor& executor = executors_[gpu];
   executor.link = std::make_shared<FakeExecutorLink>();
+  controller_->OnExecutorMessage(executor.link, Registration(gpu, executor.epoch));
+  Settle();
+}
+
+v1::ExecutorMessage ControllerHarness::Registration(int gpu, std::uint64_t epoch) const {
   v1::ExecutorMessage message;
   auto& what = *message.mutable_register_();
   what.set_gpu(gpu);
   what.set_pid(1000 + gpu);
-  what.set_epoch(executor.epoch);
+  what.set_epoch(epoch);
   what.set_pool_bytes(kPool);
   what.set_chunk_bytes(kChunk);
   what.set_socket_path(absl::StrCat("/nowhere/executor-", gpu, ".sock"));
@@ -105,8 +110,7 @@ void ControllerHarness::Register(int gpu) {
   }
   what.mutable_device()->set_name("Fake GPU");
   what.mutable_device()->set_pci_bus_id(absl::StrCat("0000:", 1 + gpu / 2, gpu % 2, ":00.0"));
-  controller_->OnExecutorMessage(executor.link, message);
-  Settle();
+  return message;
 }
 
 void ControllerHarness::KillExecutor(int gpu) {

@@ -85,6 +85,8 @@ class ControllerHarness : public testing::Test {
   void StartExecutor(int gpu);
   void Register(int gpu);
   void KillExecutor(int gpu);
+  // What the executor of the GPU says first.
+  v1::ExecutorMessage Registration(int gpu, std::uint64_t epoch) const;
   // Lets executors answer, until nothing moves any more.
   void Settle();
   void Answer(Executor& executor, const v1::DaemonMessage& operation, const absl::Status& status);

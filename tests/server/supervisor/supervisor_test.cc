@@ -293,6 +293,10 @@ TEST_F(SupervisorOfSpares, WithoutTheMemorysOwnerAllStartAnew) {
   EXPECT_FALSE(next.is_spare);
   EXPECT_GT(next.epoch, spare.epoch);
   EXPECT_EQ(Said("owner1").second, "owner");
+  Said(next);
+  kill(Said(next).first, SIGKILL);
+  EXPECT_EQ(listener_.Next().epoch, next.epoch);
+  EXPECT_FALSE(listener_.Next().is_spare) << "none before the GPU is served";
 }
 
 TEST_F(SupervisorOfSpares, NoneIsKeptWhereExecutorsOwnTheMemory) {

@@ -34,7 +34,7 @@ class FakeCuda {
   void Break(CUresult error) { broken_ = error; }
   // Address reservations get another address than they ask for.
   void MisplaceReservations() { misplace_ = true; }
-  // cuMemCreate gives this many more.
+  // cuMemCreate gives this many more, and so much is free.
   void LimitChunks(int count) { chunks_left_ = count; }
 
   // Streams keep their work until Release.

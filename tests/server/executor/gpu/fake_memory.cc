@@ -32,6 +32,12 @@ struct FakeDriverCalls::Memory {
     fake->chunk_files_[*handle] = file;
     return Ok();
   }
+  static CUresult Info(std::size_t* free, std::size_t* total) {
+    std::lock_guard lock(chunk_mutex);
+    *free = static_cast<std::size_t>(fake->chunks_left_) * FakeCuda::kChunk;
+    *total = std::size_t{1} << 30;
+    return Ok();
+  }
   static CUresult ReleaseChunk(CUmemGenericAllocationHandle handle) {
     std::lock_guard lock(chunk_mutex);
     close(fake->chunk_files_.at(handle));
@@ -109,6 +115,7 @@ struct FakeDriverCalls::Memory {
 void FakeDriverCalls::AddMemory(CudaDriver& driver) {
   driver.MemGetAllocationGranularity = Memory::Granularity;
   driver.MemCreate = Memory::Create;
+  driver.MemGetInfo = Memory::Info;
   driver.MemRelease = Memory::ReleaseChunk;
   driver.MemAddressReserve = Memory::Reserve;
   driver.MemAddressFree = Memory::Free;
