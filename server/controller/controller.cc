@@ -74,7 +74,7 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
       feed_(SetupOf(config_), loop, options.record),
       tables_(options.gpus, loop, processes),
       health_(tables_.instances, tables_.sessions, feed_, loop),
-      strikes_(tables_.instances, loop, telemetry,
+      strikes_(tables_.instances, journal_, loop, telemetry,
                [this](const RegisteredFunction& function, const absl::Status& why) {
                  requests_.FailQueued(function, why);
                }),
@@ -213,7 +213,10 @@ void Controller::Apply(const scheduler::WakeUp& action) {
 // --- Messages of sessions ------------------------------------------------------------------------
 
 void Controller::RestoreSessions() {
-  if (session_log_) restoring_.Restore(*session_log_, *session_keeper_);
+  if (session_log_) {
+    strikes_.Restore(session_log_->state());
+    restoring_.Restore(*session_log_, *session_keeper_);
+  }
   host_.spills.RemoveUnknown();
   if (session_log_) resuming_.BeginPatience(config_.session.resume_patience);
 }

@@ -51,6 +51,15 @@ std::optional<absl::Status> WhyRefused(const RegisteredFunction& function, TimeP
       until - now);
 }
 
+void FunctionStrikes::Restore(const LoggedSessions& logged) {
+  for (const auto& [name, struck] : logged.strikes()) {
+    RegisteredFunction* const function = instances_.FindFunction(name);
+    if (!function) continue;
+    const TimePoint last{Duration(struck.at_ns)};
+    function->strikes = StrikeRecord::Of(static_cast<unsigned>(struck.strikes), last);
+  }
+}
+
 void FunctionStrikes::OnContextLost(const ClientSession& session, std::int32_t cuda_error,
                                     const std::string& what) {
   FunctionInstance* const instance = instances_.FindById(session.instance);
@@ -103,6 +112,7 @@ void FunctionStrikes::Tell(const RegisteredFunction& function, StrikeCause cause
             {"why", why},
             {"strikes", static_cast<std::uint64_t>(function.strikes.strikes(now))},
             {"refused_s", ToSeconds(pause)}});
+  journal_.NoteStrike(function.config.name, function.strikes.strikes(now), now);
   telemetry_.OnStrike(function.config.name, cause);
   if (refusal) on_struck_(function, *refusal);
 }

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "server/controller/model/client_session.h"
 #include "server/controller/model/instance_table.h"
+#include "server/controller/model/session_journal.h"
 #include "server/controller/model/task_loop.h"
 #include "server/controller/model/telemetry.h"
 
@@ -32,13 +33,16 @@ class FunctionStrikes {
   using OnStruck = std::function<void(const RegisteredFunction&, const absl::Status&)>;
 
   // The references must outlive the object.
-  FunctionStrikes(InstanceTable& instances, TaskLoop& loop, Telemetry& telemetry,
-                  OnStruck on_struck)
+  FunctionStrikes(InstanceTable& instances, SessionJournal& journal, TaskLoop& loop,
+                  Telemetry& telemetry, OnStruck on_struck)
       : instances_(instances),
+        journal_(journal),
         loop_(loop),
         telemetry_(telemetry),
         on_struck_(std::move(on_struck)) {}
 
+  // Goes on with the strikes that an earlier torpord has recorded.
+  void Restore(const LoggedSessions& logged);
   // The session's work has ended the context, with this cudaError_t.
   void OnContextLost(const ClientSession& session, std::int32_t cuda_error,
                      const std::string& what);
@@ -60,6 +64,7 @@ class FunctionStrikes {
   void Tell(const RegisteredFunction& function, StrikeCause cause, const std::string& why);
 
   InstanceTable& instances_;
+  SessionJournal& journal_;
   TaskLoop& loop_;
   Telemetry& telemetry_;
   const OnStruck on_struck_;

@@ -46,7 +46,7 @@ void AnswerAttach(ReplySink& replies) {
 
 }  // namespace
 
-grpc::Status ExecutionService::Run(grpc::ServerContext* context, Stream* stream) {
+grpc::Status ExecutionService::Run(grpc::ServerContext* context, Stream* stream) noexcept {
   if (!is_offered_) {
     return {
         grpc::StatusCode::FAILED_PRECONDITION,

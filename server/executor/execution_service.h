@@ -18,8 +18,9 @@ class ExecutionService final : public v1::Execution::Service {
   ExecutionService(const Device& device, SessionRegistry& registry, bool is_offered = true)
       : device_(device), registry_(registry), is_offered_(is_offered) {}
 
+  // An exception ends the process: gRPC would swallow it, and leave the session half served.
   grpc::Status Run(grpc::ServerContext* context,
-                   grpc::ServerReaderWriter<v1::Frame, v1::Frame>* stream) override;
+                   grpc::ServerReaderWriter<v1::Frame, v1::Frame>* stream) noexcept override;
 
  private:
   const Device& device_;

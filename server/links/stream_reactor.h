@@ -15,7 +15,8 @@ namespace torpor::server {
 
 // A bidirectional gRPC stream that queues writes and reads one message at a time. Keeps itself
 // alive until gRPC calls OnDone. A subclass handles incoming messages. All public functions are
-// thread-safe.
+// thread-safe. An exception ends the process (server/log/crash_log.h): gRPC would swallow it, and
+// leave the stream half handled.
 template <typename In, typename Out>
 class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
  public:
@@ -62,13 +63,13 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
   virtual void OnEnd(std::shared_ptr<StreamReactor> self) = 0;
 
  private:
-  void OnReadDone(bool ok) final {
+  void OnReadDone(bool ok) noexcept final {
     if (ok) return OnMessage(incoming_);
     MutexLock lock(&mutex_);
     if (!is_finished_) FinishLocked(grpc::Status::OK);  // the peer has closed
   }
 
-  void OnWriteDone(bool ok) final {
+  void OnWriteDone(bool ok) noexcept final {
     MutexLock lock(&mutex_);
     if (is_finished_) return;
     if (!ok) return FinishLocked(grpc::Status::CANCELLED);
@@ -77,12 +78,12 @@ class StreamReactor : public grpc::ServerBidiReactor<In, Out> {
     if (closing_) FinishLocked(std::move(*closing_));
   }
 
-  void OnCancel() final {
+  void OnCancel() noexcept final {
     MutexLock lock(&mutex_);
     if (!is_finished_) FinishLocked(grpc::Status::CANCELLED);
   }
 
-  void OnDone() final { OnEnd(TakeSelf()); }
+  void OnDone() noexcept final { OnEnd(TakeSelf()); }
 
   std::shared_ptr<StreamReactor> TakeSelf() {
     MutexLock lock(&mutex_);

@@ -137,6 +137,7 @@ void LoggedSessions::Take(const ImageBack& record) {
 std::vector<SessionRecord> LoggedSessions::Records() const {
   std::vector<SessionRecord> records = {begun_};
   for (const GpuProcessRan& process : processes_) records.emplace_back(process);
+  for (const auto& [function, struck] : strikes_) records.emplace_back(struck);
   for (const auto& [id, session] : sessions_) {
     records.emplace_back(session.opened);
     AppendMemory(id.value, MemoryKind::kDevice, session.device, records);

@@ -20,7 +20,7 @@ namespace torpor::server {
 
 // Sessions of a later version are lost with their torpord.
 inline constexpr std::uint64_t kSessionLogVersion =
-    3;  // 2: without spares; 1: nor images on the disk
+    3;  // 2: without spares, strikes; 1: nor images on the disk
 
 // Which of a session's memories a record is about.
 enum class MemoryKind : std::uint32_t { kDevice, kHost };
@@ -205,10 +205,23 @@ struct GpuProcessRan {
   bool operator==(const GpuProcessRan&) const = default;
 };
 
+// A function's strikes (StrikeRecord), as of the last one.
+struct FunctionStruck {
+  std::string function{};
+  std::uint64_t strikes = 0;
+  std::int64_t at_ns = 0;  // CLOCK_MONOTONIC
+
+  template <typename V>
+  void Visit(V& v) {
+    v(function), v(strikes), v(at_ns);
+  }
+  bool operator==(const FunctionStruck&) const = default;
+};
+
 // Append only: the index is the type in the file.
 using SessionRecord = std::variant<LogBegun, ExecutorRan, SessionOpened, SegmentsHeld, Allocated,
                                    Freed, WorkUnsaved, EndsWithTorpord, SessionClosed, ClientAway,
-                                   ImageSpilled, ImageBack, GpuProcessRan>;
+                                   ImageSpilled, ImageBack, GpuProcessRan, FunctionStruck>;
 
 // --- State --------------------------------------------------------------------------------------
 
@@ -253,6 +266,7 @@ class LoggedSessions {
   // In the order of their latest records.
   const std::vector<GpuProcessRan>& processes() const { return processes_; }
   const std::map<SessionId, LoggedSession>& sessions() const { return sessions_; }
+  const std::map<std::string, FunctionStruck>& strikes() const { return strikes_; }
   // Returns null if the session is unknown or closed.
   const LoggedSession* Find(SessionId session) const;
 
@@ -273,10 +287,12 @@ class LoggedSessions {
   void Take(const ClientAway& record);
   void Take(const ImageSpilled& record);
   void Take(const ImageBack& record);
+  void Take(const FunctionStruck& record) { strikes_[record.function] = record; }
   LoggedSession* Mutable(std::uint64_t session);
 
   LogBegun begun_;
   std::vector<GpuProcessRan> processes_;
+  std::map<std::string, FunctionStruck> strikes_;  // by function
   std::map<SessionId, LoggedSession> sessions_;
 };
 

@@ -106,6 +106,10 @@ void SessionJournal::Close(ClientSession& session) {
   keeper_->Remove(session.id);
 }
 
+void SessionJournal::NoteStrike(const std::string& function, unsigned strikes, TimePoint now) {
+  if (log_) log_->Append(FunctionStruck{function, strikes, now.time_since_epoch().count()});
+}
+
 void SessionJournal::NoteProcess(GpuProcess role, GpuIndex gpu, std::int64_t process_id,
                                  std::uint32_t place) {
   if (!log_) return;

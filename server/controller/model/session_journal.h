@@ -45,6 +45,9 @@ class SessionJournal {
   // sessions' files mapped, is noted before it is told of any. `place`: of executors, 0 or 1.
   void NoteProcess(GpuProcess role, GpuIndex gpu, std::int64_t process_id, std::uint32_t place = 0);
 
+  // The function has got its last strike now.
+  void NoteStrike(const std::string& function, unsigned strikes, TimePoint now);
+
   // The sessions go on with the next torpord as they are: records nothing more.
   void Stop() { log_ = nullptr; }
 

@@ -19,15 +19,15 @@ class StrikeRecord {
   // A crash counts if there was one before within this time: anything may crash once.
   static constexpr Duration kCrashWindow = std::chrono::minutes(10);
 
-  // The function has ended an executor: the GPU says so, or its work did not end.
-  void OnFault(TimePoint now) {
-    strikes_ = strikes(now) + 1;
-    last_ = now;
-    if (strikes_ < 2) return;
-    Duration pause = kFirstPause;
-    for (unsigned i = 2; i < strikes_ && pause < kLongestPause; ++i) pause *= 2;
-    refused_until_ = now + std::min(pause, kLongestPause);
+  // As of a strike at `last` that was the `strikes`-th, of which an earlier torpord has told.
+  static StrikeRecord Of(unsigned strikes, TimePoint last) {
+    StrikeRecord record;
+    record.SetStrikes(strikes, last);
+    return record;
   }
+
+  // The function has ended an executor: the GPU says so, or its work did not end.
+  void OnFault(TimePoint now) { SetStrikes(strikes(now) + 1, now); }
   // An executor has crashed while the function had its GPU, perhaps for another reason. Returns
   // whether that is a strike.
   bool OnCrash(TimePoint now) {
@@ -47,6 +47,15 @@ class StrikeRecord {
   TimePoint refused_until() const { return refused_until_; }
 
  private:
+  void SetStrikes(unsigned strikes, TimePoint now) {
+    strikes_ = strikes;
+    last_ = now;
+    if (strikes_ < 2) return;
+    Duration pause = kFirstPause;
+    for (unsigned i = 2; i < strikes_ && pause < kLongestPause; ++i) pause *= 2;
+    refused_until_ = now + std::min(pause, kLongestPause);
+  }
+
   unsigned strikes_ = 0;  // at the time of the last
   TimePoint last_{};
   TimePoint refused_until_{};

@@ -448,5 +448,29 @@ TEST_F(ResumeTest, TheSchedulerKnowsTheSizeOfImages) {
   Serve("a", a);
 }
 
+TEST_F(ResumeTest, StrikesOutliveTorpord) {
+  for (int fault = 0; fault < 3; ++fault) {
+    loop_.Advance(std::chrono::minutes(1));
+    Client a = Connect("token-a");
+    const RequestId request = Acquire("a");
+    ASSERT_TRUE(TakeLease(a));
+    v1::ExecutorMessage message;
+    message.mutable_context_lost()->set_session_id(a.hello.session_id);
+    message.mutable_context_lost()->set_cuda_error(700);
+    controller_->OnExecutorMessage(executors_[0].link, message);
+    KillExecutor(0);
+    StartExecutor(0);
+    Release(request, scheduler::Ending::kFailed);
+    Disconnect(a);
+  }
+  loop_.Advance(std::chrono::milliseconds(500));
+  for (int life = 0; life < 2; ++life) KillTorpord();
+  StartExecutor(0);
+  Client a = Connect("token-a");
+  EXPECT_EQ(Failure(Acquire("a")), absl::StatusCode::kPermissionDenied) << "for 2 s in all";
+  loop_.Advance(std::chrono::milliseconds(1500));
+  Serve("a", a);
+}
+
 }  // namespace
 }  // namespace torpor::server

@@ -103,7 +103,7 @@ class SessionLivesTest : public NodeWorld {
                              journal_,
                              events_,
                              close_};
-  FunctionStrikes strikes_{tables_.instances, loop_, telemetry_,
+  FunctionStrikes strikes_{tables_.instances, journal_, loop_, telemetry_,
                            [](const RegisteredFunction&, const absl::Status&) {}};
   ExecutorLosses losses_{
       tables_.executors, tables_.instances, tables_.sessions, images_.swaps, images_.peers,
