@@ -4,15 +4,18 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "base/clock.h"
 #include "tests/e2e/await.h"
 #include "tests/e2e/emulated_node.h"
+#include "tests/server/router/raw_http.h"
 
 namespace torpor::e2e {
 namespace {
@@ -23,6 +26,7 @@ constexpr const char* kOneGpu = R"(version: v1
 gpus:
   - memory: 96MiB
 )";
+constexpr std::size_t kMoreThanIsBuffered = 4 << 20;
 constexpr auto kRunLimit = std::chrono::milliseconds(1500);
 
 // Functions held and neighbour, which keep sums, on one GPU.
@@ -92,6 +96,33 @@ TEST_F(RunLimits, AStoppedProcessLosesItsSession) {
   node_.StopFunction("held");
   ASSERT_NO_FATAL_FAILURE(StartFunction("held"));
   ExpectSum("held", 4, 4);
+}
+
+// A client that sends more of its request's body than the router keeps, then byte by byte, and
+// never all of it.
+TEST_F(RunLimits, ABodyThatDripsDoesNotKeepTheGpu) {
+  const pid_t executor = node_.ExecutorOf(0);
+  server::RawConnection client = server::RawConnection::To(node_.http_address());
+  ASSERT_TRUE(client.Send(
+      "POST /function/held/add HTTP/1.1\r\nHost: node\r\nContent-Length: 10000000\r\n\r\n{"));
+  ASSERT_TRUE(client.Send(std::string(kMoreThanIsBuffered, ' ')));
+  ASSERT_EQ(Await("the GPU is held", [this] { return IsHeld(); }), absl::OkStatus());
+  std::atomic<bool> is_over = false;
+  std::thread drips([&] {
+    while (!is_over && client.Send(" ")) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  });
+  const TimePoint begin = SteadyClock().Now();
+  ExpectSum("neighbour", 2, 7);
+  EXPECT_LT(SteadyClock().Now() - begin, kRunLimit + std::chrono::seconds(2));
+  const std::optional<server::RawMessage> refusal = client.Read();
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->status(), 504);
+  EXPECT_THAT(refusal->body, HasSubstr("run_limit"));
+  is_over = true;
+  drips.join();
+  EXPECT_EQ(node_.ExecutorOf(0), executor);
+  client.Close();
+  ExpectSum("held", 4, 7);
 }
 
 TEST_F(RunLimits, AServerThatDoesNotAnswerGivesTheGpuBack) {
