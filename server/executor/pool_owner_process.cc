@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/descriptor_limit.h"
 #include "base/status_macros.h"
 #include "server/executor/executor_loop.h"
@@ -21,12 +22,23 @@ namespace {
 // Executors are torpord's, and so of the same user.
 constexpr mode_t kSocketMode = 0600;
 
+absl::Status CheckComputeMode(const Device& device, int gpu) {
+  if (device.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_MODE) != CU_COMPUTEMODE_EXCLUSIVE_PROCESS) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "GPU ", gpu,
+      " is in exclusive-process mode, and a spare executor needs several processes "
+      "there; set spare_executor: false, or change the mode (nvidia-smi --compute-mode=DEFAULT)"));
+}
+
 }  // namespace
 
 absl::Status RunPoolOwner(const server::ExecutorSettings& settings) {
   RaiseDescriptorLimit();  // the owner keeps a descriptor of each chunk
   TORPOR_ASSIGN_OR_RETURN(const CudaDriver driver, LoadCudaDriver(settings.cuda_library_dir));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, Device::Open(driver, settings.gpu));
+  TORPOR_RETURN_IF_ERROR(CheckComputeMode(*device, settings.gpu));
   TORPOR_ASSIGN_OR_RETURN(
       const std::unique_ptr<PoolOwner> owner,
       PoolOwner::Create(*device, {.pool_bytes = settings.device.pool_bytes,

@@ -71,6 +71,21 @@ Supervisor::Options ShellOptions(const std::string& script) {
   return options;
 }
 
+// Returns what the listener hears next. The slot knows its process a moment after the listener does.
+Listener::Event KillUntilItEnds(Supervisor& supervisor, std::uint64_t epoch, Listener& listener) {
+  std::atomic<bool> has_ended = false;
+  std::thread killer([&] {
+    while (!has_ended) {
+      supervisor.Kill(kGpu, epoch);
+      std::this_thread::yield();
+    }
+  });
+  const Listener::Event next = listener.Next();
+  has_ended = true;
+  killer.join();
+  return next;
+}
+
 TEST(Supervisor, TellsTheSignalOfAnEnd) {
   for (const auto& [script, signal] :
        {std::pair<std::string, int>{"kill -SEGV $$", SIGSEGV}, {"exit 3", 0}}) {
@@ -101,17 +116,7 @@ TEST(Supervisor, KillsOnlyTheEpochThatIsMeant) {
   Supervisor supervisor(ShellOptions("exec sleep 1000"), listener);
   const std::uint64_t first = listener.Next().epoch;
   supervisor.Kill(kGpu, first + 7);
-  // The slot knows its process a moment after the listener does.
-  std::atomic<bool> has_ended = false;
-  std::thread killer([&] {
-    while (!has_ended) {
-      supervisor.Kill(kGpu, first);
-      std::this_thread::yield();
-    }
-  });
-  const Listener::Event end = listener.Next();
-  has_ended = true;
-  killer.join();
+  const Listener::Event end = KillUntilItEnds(supervisor, first, listener);
   EXPECT_FALSE(end.is_start);
   EXPECT_EQ(end.epoch, first);
   EXPECT_TRUE(listener.Next().is_start);
@@ -268,9 +273,7 @@ TEST_F(SupervisorOfSpares, ASpareThatEndsIsReplaced) {
   listener_.Next();
   supervisor.KeepSpare(kGpu);
   const Listener::Event first = listener_.Next();
-  supervisor.Kill(kGpu, first.epoch);
-  kill(Said(first).first, SIGKILL);  // if it had not started when the supervisor killed
-  const Listener::Event end = listener_.Next();
+  const Listener::Event end = KillUntilItEnds(supervisor, first.epoch, listener_);
   EXPECT_FALSE(end.is_start);
   EXPECT_TRUE(end.is_spare);
   EXPECT_EQ(end.epoch, first.epoch);
