@@ -17,6 +17,7 @@
 #include "server/config/function_command.h"
 #include "server/config/setting_values.h"
 #include "server/config/settings.h"
+#include "server/config/token_file.h"
 
 namespace torpor::server {
 namespace {
@@ -423,16 +424,8 @@ absl::Status CheckFiles(const Config& config) {
   for (const auto& [name, function] : config.functions) {
     for (const InstanceConfig& instance : InstancesOf(function)) {
       if (instance.token_file.empty()) continue;
-      std::ifstream stream(instance.token_file);
-      std::string token;
-      const std::string owner = FullNameOf(function, instance);
-      if (!stream) {
-        findings.Add(instance.token_file,
-                     fmt::format("cannot be read; function {} needs its token here", owner));
-      } else if (!(stream >> token)) {
-        findings.Add(instance.token_file,
-                     fmt::format("is empty; write the token of function {} into it", owner));
-      }
+      const auto token = ReadTokenFile(instance.token_file, FullNameOf(function, instance));
+      if (!token.ok()) findings.Add(instance.token_file, std::string(token.status().message()));
     }
   }
   for (const auto& [name, function] : config.functions) {

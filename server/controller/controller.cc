@@ -106,7 +106,7 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
              feed_, loop),
       broken_(tables_.instances, tables_.sessions, requests_, options.lives),
       opening_(OpeningOptionsOf(options), tables_.instances, tables_.sessions, tables_.executors,
-               health_, memory_.limits, storage_, journal_, loop,
+               health_, memory_.limits, storage_, journal_, telemetry, loop,
                [this](const SessionPtr& session, const std::string& why) {
                  closing_.Close(session, why);
                }),
@@ -237,6 +237,7 @@ void Controller::OnSessionMessage(const std::shared_ptr<SessionLink>& link,
   }
   const bool is_early =
       session->state == State::kOpening || session->state == State::kAway ||
+      session->state == State::kRefused ||
       (session->state == State::kOffered && !std::holds_alternative<wire::HelloAck>(message));
   if (is_early) return closing_.Close(session, "the session spoke before it was open");
   if (resuming_.AnswerAgain(session, message)) return;

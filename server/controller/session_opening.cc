@@ -21,8 +21,8 @@ std::string Describe(const ClientSession& session) {
 SessionOpening::SessionOpening(Options options, InstanceTable& instances,
                                const SessionTable& sessions, ExecutorTable& executors,
                                InstanceHealth& health, const MemoryLimits& limits,
-                               SessionStorage& storage, SessionJournal& journal, TaskLoop& loop,
-                               Close close)
+                               SessionStorage& storage, SessionJournal& journal,
+                               Telemetry& telemetry, TaskLoop& loop, Close close)
     : options_(std::move(options)),
       instances_(instances),
       sessions_(sessions),
@@ -32,7 +32,11 @@ SessionOpening::SessionOpening(Options options, InstanceTable& instances,
       storage_(storage),
       journal_(journal),
       loop_(loop),
-      close_(std::move(close)) {}
+      close_(std::move(close)),
+      wrong_tokens_(loop, telemetry, [this](const SessionPtr& session) {
+        Refuse(session, kCudaErrorNotPermitted,
+               "torpord knows no function with this token (TORPOR_TOKEN)");
+      }) {}
 
 void SessionOpening::Greet(const SessionPtr& session, const wire::Hello& hello) {
   Greet(session, hello, nullptr);
@@ -58,11 +62,10 @@ void SessionOpening::Greet(const SessionPtr& session, const wire::Hello& hello,
                                "; install the same version of both"));
   }
   const FunctionInstance* const instance = InstanceForToken(hello.token);
+  if (!instance && !hello.token.empty()) return wrong_tokens_.Add(session);
   if (!instance) {
     return Refuse(session, kCudaErrorNotPermitted,
-                  hello.token.empty()
-                      ? "torpord serves no programs without a token; set TORPOR_TOKEN"
-                      : "torpord knows no function with this token (TORPOR_TOKEN)");
+                  "torpord serves no programs without a token; set TORPOR_TOKEN");
   }
   if (is_stopped_) {
     return Refuse(session, kCudaErrorDevicesUnavailable, "torpord is shutting down");

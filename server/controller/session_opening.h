@@ -14,6 +14,7 @@
 #include "server/controller/model/session_table.h"
 #include "server/controller/model/task_loop.h"
 #include "server/controller/session_storage.h"
+#include "server/controller/wrong_tokens.h"
 
 namespace torpor::server {
 
@@ -33,7 +34,8 @@ class SessionOpening {
   // The arguments must outlive the object.
   SessionOpening(Options options, InstanceTable& instances, const SessionTable& sessions,
                  ExecutorTable& executors, InstanceHealth& health, const MemoryLimits& limits,
-                 SessionStorage& storage, SessionJournal& journal, TaskLoop& loop, Close close);
+                 SessionStorage& storage, SessionJournal& journal, Telemetry& telemetry,
+                 TaskLoop& loop, Close close);
 
   // --- First messages of sessions ---
   void Greet(const SessionPtr& session, const wire::Hello& hello);
@@ -77,6 +79,7 @@ class SessionOpening {
   SessionJournal& journal_;
   TaskLoop& loop_;
   const Close close_;
+  WrongTokens wrong_tokens_;
   bool is_stopped_ = false;
 };
 

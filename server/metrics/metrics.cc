@@ -60,6 +60,7 @@ void Metrics::OnLeaseEnded(const std::string& function, GpuIndex, Duration held,
 }
 
 void Metrics::OnExecutorLost(GpuIndex gpu) { series_->node.CountLostExecutor(gpu); }
+void Metrics::OnWrongToken() { series_->node.CountWrongToken(); }
 
 void Metrics::OnSessionOutlived(OutlivedFate fate) { series_->node.CountOutlivedSession(fate); }
 

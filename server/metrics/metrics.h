@@ -23,6 +23,7 @@ class Metrics final : public Telemetry {
   void OnLeaseEnded(const std::string& function, GpuIndex gpu, Duration held,
                     bool is_explicit) override;
   void OnExecutorLost(GpuIndex gpu) override;
+  void OnWrongToken() override;
   void OnSessionOutlived(OutlivedFate fate) override;
   void OnStrike(const std::string& function, StrikeCause cause) override;
 

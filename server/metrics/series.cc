@@ -47,6 +47,9 @@ NodeSeries::NodeSeries(Registry& registry)
       write_back_bytes_(AddCounter(registry, "torpor_write_back_bytes_total",
                                    "Changed bytes copied from a GPU to the image.")),
       executors_lost_(AddCounter(registry, "torpor_executors_lost_total", "Executors that died.")),
+      wrong_tokens_(AddCounter(registry, "torpor_wrong_tokens_total",
+                               "Tokens that clients have shown and no function has.")
+                        .Add({})),
       sessions_outlived_(AddCounter(registry, "torpor_sessions_outlived_total",
                                     "Sessions that have outlived a torpord, by what came then.")),
       queued_(
@@ -94,6 +97,8 @@ void NodeSeries::CountWriteBack(WriteBackReason reason, Bytes bytes) {
 void NodeSeries::CountLostExecutor(GpuIndex gpu) {
   executors_lost_.Add({{"gpu", std::to_string(gpu.value)}}).Increment();
 }
+
+void NodeSeries::CountWrongToken() { wrong_tokens_.Increment(); }
 
 void NodeSeries::CountOutlivedSession(OutlivedFate fate) {
   sessions_outlived_.Add({{"fate", NameOf(kFates, fate)}}).Increment();

@@ -31,6 +31,7 @@ class NodeSeries {
   void CountEviction(EvictionReason reason);
   void CountWriteBack(WriteBackReason reason, Bytes bytes);
   void CountLostExecutor(GpuIndex gpu);
+  void CountWrongToken();
   void CountOutlivedSession(OutlivedFate fate);
   void Render(const NodeSnapshot& node);
 
@@ -38,6 +39,7 @@ class NodeSeries {
   prometheus::Family<prometheus::Counter>& evictions_;
   prometheus::Family<prometheus::Counter>& write_back_bytes_;
   prometheus::Family<prometheus::Counter>& executors_lost_;
+  prometheus::Counter& wrong_tokens_;
   prometheus::Family<prometheus::Counter>& sessions_outlived_;
   prometheus::Gauge& queued_;
   prometheus::Gauge& sessions_;

@@ -1,8 +1,9 @@
 #include "server/node/tokens.h"
 
-#include <fstream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/config/token_file.h"
 
 namespace torpor::server {
 
@@ -13,22 +14,17 @@ absl::StatusOr<std::map<std::string, std::string>> ReadTokens(const Config& conf
     for (const InstanceConfig& instance : InstancesOf(function)) {
       if (instance.token_file.empty()) continue;
       const std::string name = FullNameOf(function, instance);
-      std::ifstream file(instance.token_file);
-      std::string token;
-      if (!file.is_open()) {
-        return absl::NotFoundError(
-            absl::StrCat("function ", name, ": cannot read its token_file ", instance.token_file));
+      absl::StatusOr<std::string> token = ReadTokenFile(instance.token_file, name);
+      if (!token.ok()) {
+        return absl::Status(token.status().code(),
+                            absl::StrCat(instance.token_file, ": ", token.status().message()));
       }
-      if (!(file >> token)) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("function ", name, ": its token_file ", instance.token_file, " is empty"));
-      }
-      const auto [owner, is_new] = owners.emplace(token, name);
+      const auto [owner, is_new] = owners.emplace(*token, name);
       if (!is_new) {
         return absl::InvalidArgumentError(absl::StrCat("functions ", owner->second, " and ", name,
                                                        " have the same token; each needs its own"));
       }
-      tokens[name] = token;
+      tokens[name] = *std::move(token);
     }
   }
   return tokens;

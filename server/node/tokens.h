@@ -9,7 +9,8 @@
 namespace torpor::server {
 
 // Reads the instances' secrets from their token_file, by FullNameOf, without surrounding white
-// space. InvalidArgument if a secret is empty or used by two instances.
+// space. Errors are ReadTokenFile's, and
+// InvalidArgument if a secret is used by two instances.
 absl::StatusOr<std::map<std::string, std::string>> ReadTokens(const Config& config);
 
 }  // namespace torpor::server

@@ -56,6 +56,13 @@ Answer ReadyAnswer(const Readiness& readiness, std::string_view name) {
   return answer;
 }
 
+// A blank in Host is, as a rule, a field that was folded into it.
+bool HasSoundHost(const ClientRequest::Head::header_type& head) {
+  const std::size_t hosts = head.count(http::field::host);
+  if (hosts == 0) return head.version() < 11;
+  return hosts == 1 && View(head[http::field::host]).find_first_of(" \t") == std::string_view::npos;
+}
+
 }  // namespace
 
 // A request after its header was read.
@@ -132,9 +139,8 @@ asio::awaitable<bool> ClientConnection::ServeOne() {
   const auto [error, bytes] = co_await http::async_read_header(stream_, buffer_, parser, kAwait);
   if (error) co_return co_await AnswerBrokenHeader(error);
   Request request(parser);
-  const std::size_t hosts = parser.get().count(http::field::host);
-  if (hosts > 1 || (hosts == 0 && parser.get().version() == 11)) {
-    const Refusal refusal{400, "host", "send exactly one Host field", 0};
+  if (!HasSoundHost(parser.get().base())) {
+    const Refusal refusal{400, "host", "send exactly one Host field, without blanks", 0};
     co_return co_await SendOwn(request, ErrorAnswer(refusal, request.id), /*may_keep=*/false);
   }
   if (role_ == ListenerRole::kRequests && request.path.kind == RequestPath::Kind::kFunction) {
@@ -256,6 +262,7 @@ asio::awaitable<bool> ClientConnection::SendOwn(const Request& request, Answer a
   frame.is_head = request.parser.get().method() == http::verb::head;
   // An unread body would be parsed as the next request.
   frame.keep_alive = may_keep && request.parser.get().keep_alive() && request.parser.is_done() &&
+                     ClientRequest::SaysWhereItEnds(request.parser.get().base()) &&
                      !core_.is_draining;
   const bool is_sent =
       co_await SendAnswer(stream_, std::move(answer), frame, core_.config.client_timeout);

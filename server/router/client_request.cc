@@ -23,15 +23,22 @@ ClientRequest::ClientRequest(Source source, const RouterConfig& config, RequestF
       failure_(failure),
       is_head_request_(source_.parser.get().method() == http::verb::head) {}
 
+bool ClientRequest::SaysWhereItEnds(const Head::header_type& head) {
+  const std::size_t codings = head.count(http::field::transfer_encoding);
+  if (codings == 0) return true;
+  return codings == 1 && head.version() == 11 &&
+         EqualsIgnoringCase(View(head[http::field::transfer_encoding]), "chunked");
+}
+
 std::optional<Refusal> ClientRequest::FindRefusal() const {
   const auto& request = source_.parser.get();
   if (request.count(http::field::upgrade) > 0) {
     return Refusal{501, "upgrade",
                    "protocol upgrades (WebSocket, h2c) are not proxied; use HTTP/1.1"};
   }
-  const std::string_view coding = View(request[http::field::transfer_encoding]);
-  if (!coding.empty() && !EqualsIgnoringCase(coding, "chunked")) {
-    return Refusal{501, "transfer_encoding", "the only transfer coding taken is chunked"};
+  if (!SaysWhereItEnds(request.base())) {
+    return Refusal{501, "transfer_encoding",
+                   "the only transfer coding taken is chunked, once, and of HTTP/1.1"};
   }
   const std::string_view expected = View(request[http::field::expect]);
   if (!expected.empty() && !EqualsIgnoringCase(expected, "100-continue")) {

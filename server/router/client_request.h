@@ -37,6 +37,10 @@ class ClientRequest {
   // `config` and `failure` must outlive the request.
   ClientRequest(Source source, const RouterConfig& config, RequestFailure& failure);
 
+  // Whether the request says where its body ends (RFC 9112, 6.3): after one that does not, what
+  // follows on the connection may be its body, and is no request.
+  static bool SaysWhereItEnds(const Head::header_type& head);
+
   // Why the request cannot be proxied at all; nullopt if it can.
   std::optional<Refusal> FindRefusal() const;
   // The head for the function's server, without a framing of the body.
@@ -65,7 +69,10 @@ class ClientRequest {
   bool IsIdempotent() const;
   bool is_http_1_0() const { return source_.parser.get().version() == 10; }
   // Whether the client can send another request on the connection.
-  bool WantsKeepAlive() const { return source_.parser.get().keep_alive() && is_read(); }
+  bool WantsKeepAlive() const {
+    return source_.parser.get().keep_alive() && is_read() &&
+           SaysWhereItEnds(source_.parser.get().base());
+  }
   std::string_view method() const;
   boost::beast::tcp_stream& stream() { return source_.stream; }
 

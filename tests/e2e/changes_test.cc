@@ -121,7 +121,7 @@ TEST_F(Changes, UnderLoadTheyCostNoRequest) {
   std::string added = "version: v1\nfunctions:\n";
   for (int i = 0; i < 10; ++i) {
     const std::string name = "new-" + std::to_string(i);
-    node_->folder().Write(name + ".token", "secret-of-" + name);
+    node_->folder().Write(name + ".token", "secret-of-the-function-" + name);
     added += fmt::format("  - {{name: {0}, memory_limit: 64MiB, token_file: {0}.token}}\n", name);
   }
   const std::string file = node_->folder().Write("added.yaml", added);
@@ -136,11 +136,12 @@ TEST_F(Changes, UnderLoadTheyCostNoRequest) {
 
   // Tokens of all that is left in the file, the ones with sessions included.
   for (int i = 0; i < 2; ++i) {
-    node_->folder().Write(std::to_string(i) + ".token", "rotated-" + std::to_string(i));
+    node_->folder().Write(std::to_string(i) + ".token",
+                          "rotated-secret-of-the-function-" + std::to_string(i));
   }
   for (int i = 1; i < 4; ++i) {
     node_->folder().Write("new-" + std::to_string(i) + ".token",
-                          "rotated-new-" + std::to_string(i));
+                          "rotated-secret-of-the-function-new-" + std::to_string(i));
   }
   Reload(kApplied);
 
@@ -164,8 +165,8 @@ TEST_F(Changes, UnderLoadTheyCostNoRequest) {
   EXPECT_EQ(ValueOf(page, "torpor_requests_total", {"outcome=\"ok\""}), answered);
   EXPECT_EQ(ValueOf(page, "torpor_executors_lost_total", {}), 0);
   EXPECT_EQ(page.find("function=\"c\""), std::string::npos);
-  EXPECT_EQ(RunUnder("rotated-new-1"), 0);
-  EXPECT_EQ(RunUnder("secret-of-new-1"), 1);
+  EXPECT_EQ(RunUnder("rotated-secret-of-the-function-new-1"), 0);
+  EXPECT_EQ(RunUnder("secret-of-the-function-new-1"), 1);
 }
 
 TEST_F(Changes, AFullDiskIsToldAndTheNodeGoesOn) {

@@ -100,7 +100,7 @@ EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::s
     // Known before the function starts: it is in the configuration.
     const Port& port = ports_[functions[i]] = FreePort();
     const std::string token_file = fmt::format("{}.token", i);
-    folder_.Write(token_file, "secret-of-" + functions[i] + "\n");
+    folder_.Write(token_file, "secret-of-the-function-" + functions[i] + "\n");
     if (slash != std::string::npos)
       yaml += "      - name: " + functions[i].substr(slash + 1) + "\n";
     const char* const indent = slash == std::string::npos ? "    " : "        ";

@@ -63,10 +63,10 @@ TEST_F(TorporctlUnderABudget, WhatDoesNotFitIntoHostMemoryIsRefusedAndTold) {
   EXPECT_EQ(before.at("host_memory_bytes"), 80 << 20);
   EXPECT_GE(before.at("host_memory_used_bytes"), 48 << 20);
   EXPECT_EQ(before.at("host_memory_refusals"), 0);
-  const auto program =
-      node_.RunProgram({"--token-file", node_.folder().Write("program.token", "secret-of-absent"),
-                        "--socket", node_.folder().path() + "/torpor.sock"},
-                       {std::string(PROGRAM_DIR) + "/segments"});
+  const auto program = node_.RunProgram(
+      {"--token-file", node_.folder().Write("program.token", "secret-of-the-function-absent"),
+       "--socket", node_.folder().path() + "/torpor.sock"},
+      {std::string(PROGRAM_DIR) + "/segments"});
   EXPECT_NE(program->Wait(std::chrono::seconds(60)), 0);
   EXPECT_THAT(program->Stdout() + program->Stderr(), HasSubstr("gave cudaErrorMemoryAllocation"));
   EXPECT_THAT(node_.Logs(), HasSubstr("of host_memory 80MiB; raise host_memory"));

@@ -95,6 +95,7 @@ struct SessionLease {
 struct ClientSession {
   enum class State {
     kNew,      // has not said Hello
+    kRefused,  // has shown a wrong token, and waits to be told
     kOpening,  // waits for executors to become ready, or to learn of the session
     kOffered,  // HelloReply is sent
     kAway,     // of an earlier torpord, and waits for its client's Resume, or for an executor

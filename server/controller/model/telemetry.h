@@ -64,6 +64,8 @@ class Telemetry {
                             bool /*is_explicit*/) {}
   virtual void OnExecutorLost(GpuIndex) {}
   virtual void OnSessionOutlived(OutlivedFate) {}
+  // A client has shown a token that no function has.
+  virtual void OnWrongToken() {}
   virtual void OnStrike(const std::string& /*function*/, StrikeCause) {}
 };
 

@@ -19,11 +19,18 @@ bool PacketServer::Serve(int timeout_ms) {
   if (poll(polled.data(), polled.size(), timeout_ms) <= 0) return true;  // in time, or EINTR
   if (polled[0].revents != 0) return false;
   for (std::size_t i = polled.size(); i-- > 2;) {
-    if (polled[i].revents == 0 || answer_(polled[i].fd)) continue;
+    if (polled[i].revents == 0 || AnswerOne(polled[i].fd)) continue;
     connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i - 2));
   }
   if (polled[1].revents != 0) Accept();
   return true;
+}
+
+bool PacketServer::AnswerOne(int connection) {
+  const ssize_t received =
+      recv(connection, packet_.data(), packet_.size(), MSG_DONTWAIT | MSG_TRUNC);
+  if (received < 0) return errno == EAGAIN || errno == EINTR;
+  return received == static_cast<ssize_t>(packet_.size()) && answer_(connection, packet_);
 }
 
 void PacketServer::Accept() {
@@ -34,13 +41,6 @@ void PacketServer::Accept() {
 }
 
 void PacketServer::Stop() const { eventfd_write(stop_.get(), 1); }
-
-Received ReceivePacket(int connection, std::span<std::byte> packet) {
-  const ssize_t received = recv(connection, packet.data(), packet.size(), MSG_DONTWAIT | MSG_TRUNC);
-  if (received == static_cast<ssize_t>(packet.size())) return Received::kPacket;
-  const bool is_early = received < 0 && (errno == EAGAIN || errno == EINTR);
-  return is_early ? Received::kNothing : Received::kEnd;
-}
 
 bool SendPacket(int connection, std::span<const std::byte> packet,
                 std::span<const int> descriptors) {

@@ -12,15 +12,19 @@ namespace torpor::executor {
 // Serves the connections to a Unix socket of type SOCK_SEQPACKET, all on the caller's thread.
 class PacketServer {
  public:
-  // Answers what has come on `connection`, without blocking; false: the connection is closed.
-  using Answer = std::function<bool(int connection)>;
+  // Answers a packet on `connection`, without blocking; false: the connection is closed.
+  using Answer = std::function<bool(int connection, std::span<const std::byte> packet)>;
 
   // Of more connections the oldest is closed.
   static constexpr std::size_t kMaxConnections = 64;
 
-  // `stop`: readable when serving is to end.
-  PacketServer(UniqueFd listener, UniqueFd stop, Answer answer)
-      : listener_(std::move(listener)), stop_(std::move(stop)), answer_(std::move(answer)) {}
+  // A packet of other than `packet_bytes` ends its connection. `stop`: readable when serving is to
+  // end.
+  PacketServer(UniqueFd listener, UniqueFd stop, std::size_t packet_bytes, Answer answer)
+      : listener_(std::move(listener)),
+        stop_(std::move(stop)),
+        packet_(packet_bytes),
+        answer_(std::move(answer)) {}
 
   // Waits at most `timeout_ms` (-1: any time) for packets and connections, and serves them. False
   // once serving is to end.
@@ -31,17 +35,16 @@ class PacketServer {
   std::size_t connections() const { return connections_.size(); }
 
  private:
+  // Whether the connection stays open.
+  bool AnswerOne(int connection);
   void Accept();
 
   const UniqueFd listener_;
   const UniqueFd stop_;
+  std::vector<std::byte> packet_;
   const Answer answer_;
   std::vector<UniqueFd> connections_;
 };
-
-// Receives a packet of exactly the size of `packet`. Never blocks.
-enum class Received { kPacket, kNothing, kEnd };
-Received ReceivePacket(int connection, std::span<std::byte> packet);
 
 // Sends a packet with up to kMaxDescriptors descriptors, which stay the caller's. Never blocks;
 // false if it cannot be sent.

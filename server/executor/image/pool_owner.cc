@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -23,8 +24,12 @@ absl::StatusOr<std::unique_ptr<PoolOwner>> PoolOwner::Create(const Device& devic
 }
 
 void PoolOwner::Serve(UniqueFd listener) {
-  PacketServer server(std::move(listener), UniqueFd(eventfd(0, EFD_CLOEXEC)),
-                      [this](int connection) { return Answer(connection); });
+  PacketServer server(std::move(listener), UniqueFd(eventfd(0, EFD_CLOEXEC)), sizeof(PoolRequest),
+                      [this](int connection, std::span<const std::byte> packet) {
+                        PoolRequest request;
+                        std::memcpy(&request, packet.data(), sizeof request);
+                        return Answer(connection, request);
+                      });
   const SteadyClock clock;
   TimePoint alone_since = clock.Now();
   while (true) {
@@ -35,16 +40,7 @@ void PoolOwner::Serve(UniqueFd listener) {
   }
 }
 
-bool PoolOwner::Answer(int connection) {
-  PoolRequest request;
-  switch (ReceivePacket(connection, std::as_writable_bytes(std::span(&request, 1)))) {
-    case Received::kNothing:
-      return true;
-    case Received::kEnd:
-      return false;
-    case Received::kPacket:
-      break;
-  }
+bool PoolOwner::Answer(int connection, const PoolRequest& request) {
   PoolReply reply;
   absl::StatusOr<std::vector<int>> descriptors = Carry(request, reply);
   if (!descriptors.ok()) {

@@ -38,7 +38,7 @@ class PoolOwner {
   PoolOwner(const Device& device, const Options& options, Bytes free_alone)
       : device_(device), options_(options), free_alone_(free_alone) {}
 
-  bool Answer(int connection);
+  bool Answer(int connection, const PoolRequest& request);
   // Fills in the reply, and returns the reply's descriptors, which stay the owner's.
   absl::StatusOr<std::vector<int>> Carry(const PoolRequest& request, PoolReply& reply);
   absl::StatusOr<std::vector<int>> ExportSample();

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <utility>
@@ -41,8 +42,12 @@ PeerServer::PeerServer(UniqueFd listener, UniqueFd stop, const Device& device,
       pool_(pool),
       directory_(directory),
       description_(Describe(pool)),
-      server_(std::move(listener), std::move(stop),
-              [this](int connection) { return Answer(connection); }),
+      server_(std::move(listener), std::move(stop), sizeof(ChunkRequest),
+              [this](int connection, std::span<const std::byte> packet) {
+                ChunkRequest request;
+                std::memcpy(&request, packet.data(), sizeof request);
+                return Answer(connection, request);
+              }),
       thread_([this] { Serve(); }) {}
 
 PeerServer::~PeerServer() {
@@ -60,16 +65,7 @@ void PeerServer::Serve() {
   }
 }
 
-bool PeerServer::Answer(int connection) const {
-  ChunkRequest request;
-  switch (ReceivePacket(connection, std::as_writable_bytes(std::span(&request, 1)))) {
-    case Received::kNothing:
-      return true;
-    case Received::kEnd:
-      return false;
-    case Received::kPacket:
-      break;
-  }
+bool PeerServer::Answer(int connection, const ChunkRequest& request) const {
   ChunkReply reply;
   const std::vector<UniqueFd> descriptors = Export(request, reply);
   std::vector<int> sent;

@@ -35,7 +35,7 @@ class PeerServer {
 
   void Serve();
   // Returns false if the connection is to be closed.
-  bool Answer(int connection) const;
+  bool Answer(int connection, const ChunkRequest& request) const;
   // Fills in the reply, and returns the reply's descriptors.
   std::vector<UniqueFd> Export(const ChunkRequest& request, ChunkReply& reply) const;
   // As Export, from a session's image. NotFound for a chunk that is not there.

@@ -494,7 +494,7 @@ TEST_F(SourcesTest, AMissingFileIsNamed) {
 }
 
 TEST_F(SourcesTest, CheckFilesFindsMissingAndEmptyTokens) {
-  Write("token", "secret\n");
+  Write("token", "secret-of-the-function-a\n");
   Write("empty", "\n");
   ConfigSources sources;
   sources.file = Write("c.yaml",

@@ -61,6 +61,8 @@ class ControllerHarness : public testing::Test {
     void OnEviction(const std::string&, GpuIndex, EvictionReason) override { ++evictions; }
     void OnLeaseEnded(const std::string&, GpuIndex, Duration, bool) override { ++leases; }
     void OnExecutorLost(GpuIndex) override { ++losses; }
+    void OnWrongToken() override { ++wrong_tokens; }
+    int wrong_tokens = 0;
     int swaps_in = 0, swaps_out = 0, evictions = 0, leases = 0, losses = 0, idle_write_backs = 0;
     void OnSessionOutlived(OutlivedFate fate) override { ++outlived[fate]; }
     int swaps_over_links = 0;

@@ -68,6 +68,7 @@ TEST_F(ControllerSessions, RefusesAnUnknownToken) {
   StartExecutor(0);
   for (const char* token : {"", "token-", "token-aa"}) {
     const Client client = Hello(token);
+    loop_.Advance(std::chrono::milliseconds(100));  // of several mistakes
     const auto reply = client.link->Take<wire::HelloReply>();
     ASSERT_TRUE(reply);
     EXPECT_EQ(reply->error, kCudaErrorNotPermitted);

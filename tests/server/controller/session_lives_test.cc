@@ -81,6 +81,7 @@ class SessionLivesTest : public NodeWorld {
                           memory_.limits,
                           storage_,
                           journal_,
+                          telemetry_,
                           loop_,
                           close_};
   SessionResuming resuming_{

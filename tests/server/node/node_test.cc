@@ -28,7 +28,7 @@ class NodeTest : public testing::Test {
   NodeTest() {
     std::ofstream(folder_.path("topology.yaml"))
         << "version: v1\ngpus:\n  - memory: 96MiB\n    count: 2\n";
-    std::ofstream(folder_.path("token")) << "secret\n";
+    std::ofstream(folder_.path("token")) << "secret-of-the-function-f\n";
     config_.run_dir = folder_.path("run");
     config_.state_dir = folder_.path("state");
     std::filesystem::create_directory(config_.run_dir);

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <string>
 
+#include "server/config/token_file.h"
+
 namespace torpor::server {
 namespace {
 
@@ -34,17 +36,20 @@ class TokensTest : public testing::Test {
 };
 
 TEST_F(TokensTest, TheFirstWordCounts) {
-  Add("a", "\n secret  # of a\n");
-  Add("b", "other\r\n");
+  Add("a", "\n 0123456789abcdefghijkl  # of a\n");
+  Add("b", "abcdefghijkl0123456789\r\n");
   config_.functions["anonymous"];
   const auto tokens = ReadTokens(config_);
   ASSERT_TRUE(tokens.ok()) << tokens.status();
-  EXPECT_EQ(*tokens, (std::map<std::string, std::string>{{"a", "secret"}, {"b", "other"}}));
+  EXPECT_EQ(*tokens, (std::map<std::string, std::string>{{"a", "0123456789abcdefghijkl"},
+                                                         {"b", "abcdefghijkl0123456789"}}));
 }
 
 TEST_F(TokensTest, EveryInstanceHasItsOwn) {
-  Add("a-x", "x");
-  Add("a-y", "y");
+  const std::string x(kLeastTokenLength, 'x');
+  const std::string y(kLeastTokenLength, 'y');
+  Add("a-x", x);
+  Add("a-y", y);
   FunctionConfig& a = config_.functions["a"];
   a.name = "a";
   for (const char* name : {"x", "y"}) {
@@ -53,19 +58,26 @@ TEST_F(TokensTest, EveryInstanceHasItsOwn) {
   }
   const auto tokens = ReadTokens(config_);
   ASSERT_TRUE(tokens.ok()) << tokens.status();
-  EXPECT_EQ(*tokens, (std::map<std::string, std::string>{{"a/x", "x"}, {"a/y", "y"}}));
+  EXPECT_EQ(*tokens, (std::map<std::string, std::string>{{"a/x", x}, {"a/y", y}}));
 }
 
 TEST_F(TokensTest, AFileWithoutATokenIsNamed) {
   Add("a", " \n");
-  EXPECT_THAT(Error(), HasSubstr("function a: its token_file " + (folder_ / "a").string()));
+  EXPECT_THAT(Error(), HasSubstr((folder_ / "a").string() + ": is empty"));
   std::filesystem::remove(folder_ / "a");
-  EXPECT_THAT(Error(), HasSubstr("cannot read"));
+  EXPECT_THAT(Error(), HasSubstr("cannot be read"));
+}
+
+TEST_F(TokensTest, ATokenThatCouldBeGuessedIsRefused) {
+  Add("a", std::string(kLeastTokenLength - 1, 'x'));
+  EXPECT_THAT(Error(), HasSubstr("function a has 21 characters"));
+  EXPECT_THAT(Error(), HasSubstr("openssl rand"));
 }
 
 TEST_F(TokensTest, TwoFunctionsMayNotShareAToken) {
-  Add("a", "same");
-  Add("b", "same");
+  const std::string same(kLeastTokenLength, 's');
+  Add("a", same);
+  Add("b", same);
   EXPECT_THAT(Error(), HasSubstr("functions a and b have the same token"));
 }
 

@@ -71,7 +71,8 @@ Supervisor::Options ShellOptions(const std::string& script) {
   return options;
 }
 
-// Returns what the listener hears next. The slot knows its process a moment after the listener does.
+// Returns what the listener hears next. The slot knows its process a moment after the listener
+// does.
 Listener::Event KillUntilItEnds(Supervisor& supervisor, std::uint64_t epoch, Listener& listener) {
   std::atomic<bool> has_ended = false;
   std::thread killer([&] {
