@@ -206,6 +206,58 @@ BENCHMARK(ManyClients)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
+// What a liveness probe waits for while the metrics of as many functions as the argument says are
+// scraped all the time; all functions have had a request of each outcome's series.
+void ProbeWhileScraped(benchmark::State& state) {
+  ReadyNode node;
+  GrantingBroker broker;
+  RequestMetrics metrics;
+  const RouterConfig config = {.http_address = "127.0.0.1:0", .metrics_address = "127.0.0.1:0"};
+  auto router = *Router::Start({config, std::chrono::seconds(1)}, {&broker, &node, &metrics});
+  std::map<std::string, FunctionConfig> functions;
+  for (int i = 0; i < state.range(0); ++i) {
+    const std::string name = "function-" + std::to_string(i);
+    functions[name].name = name;
+  }
+  router->SetFunctions(functions);
+  metrics.SetFunctions(functions);
+  std::atomic<bool> is_over = false;
+  std::vector<double> scrapes_ms;
+  std::thread scraper([&] {
+    while (!is_over) {
+      RawConnection connection = RawConnection::To(router->metrics_address());
+      const TimePoint begin = SteadyClock().Now();
+      connection.Send("GET /metrics HTTP/1.1\r\nHost: n\r\nConnection: close\r\n\r\n");
+      TORPOR_CHECK(connection.ReadToEnd().size() > 100);
+      scrapes_ms.push_back(ToSeconds(SteadyClock().Now() - begin) * 1e3);
+    }
+  });
+  RawConnection prober = RawConnection::To(router->http_address());
+  std::vector<double> probes_ms;
+  for ([[maybe_unused]] auto _ : state) {  // NOLINT(clang-analyzer-deadcode.DeadStores)
+    const TimePoint begin = SteadyClock().Now();
+    prober.Send("GET /livez HTTP/1.1\r\nHost: n\r\n\r\n");
+    TORPOR_CHECK(prober.Read()->status() == 200);
+    probes_ms.push_back(ToSeconds(SteadyClock().Now() - begin) * 1e3);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  is_over = true;
+  scraper.join();
+  router->Close();
+  std::sort(probes_ms.begin(), probes_ms.end());
+  state.counters["p50_ms"] = probes_ms[probes_ms.size() / 2];
+  state.counters["p99_ms"] = probes_ms[probes_ms.size() * 99 / 100];
+  state.counters["longest_ms"] = probes_ms.back();
+  state.counters["scrape_ms"] = scrapes_ms[scrapes_ms.size() / 2];
+}
+BENCHMARK(ProbeWhileScraped)
+    ->ArgName("functions")
+    ->Arg(3000)
+    ->Arg(10000)
+    ->Iterations(2000)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
 }  // namespace
 }  // namespace torpor::server
 

@@ -218,10 +218,8 @@ asio::awaitable<Answer> ClientConnection::OwnAnswer(const Request& request) {
 }
 
 asio::awaitable<Answer> ClientConnection::MetricsAnswer() {
-  // First the node's part: a scrape that waits for it gets the newest counts.
-  const std::string node = co_await core_.inquiries.AskMetrics();
-  co_return TextAnswer(200, "text/plain; version=0.0.4; charset=utf-8",
-                       core_.parts.metrics->Render() + node);
+  std::string text = co_await core_.inquiries.AskMetrics(*core_.parts.metrics);
+  co_return TextAnswer(200, "text/plain; version=0.0.4; charset=utf-8", std::move(text));
 }
 
 asio::awaitable<Readiness> ClientConnection::AskReadiness(const std::string& function) {

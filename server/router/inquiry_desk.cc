@@ -1,5 +1,6 @@
 #include "server/router/inquiry_desk.h"
 
+#include <boost/asio/post.hpp>
 #include <optional>
 #include <utility>
 
@@ -17,9 +18,15 @@ struct Wait {
 }  // namespace
 
 InquiryDesk::InquiryDesk(boost::asio::io_context& io, NodeInquiry& node)
-    : io_(io), node_(node), link_(std::make_shared<LoopLink>(io)) {}
+    : io_(io),
+      node_(node),
+      link_(std::make_shared<LoopLink>(io)),
+      rendering_(std::make_shared<boost::asio::thread_pool>(1)) {}
 
-InquiryDesk::~InquiryDesk() { link_->Cut(); }
+InquiryDesk::~InquiryDesk() {
+  link_->Cut();
+  rendering_->join();
+}
 
 template <typename Answer>
 boost::asio::awaitable<Answer> InquiryDesk::Await(
@@ -28,10 +35,10 @@ boost::asio::awaitable<Answer> InquiryDesk::Await(
   // The wait is destroyed on the loop's thread, or with the loop: posted actions share it.
   std::function<void(Answer)> on_answer = [link = link_,
                                            weak = std::weak_ptr(wait)](Answer answer) {
-    link->Post([weak, answer = std::move(answer)] {
+    link->Post([weak, answer = std::move(answer)]() mutable {
       const auto still_there = weak.lock();
       if (!still_there) return;
-      still_there->answer = answer;
+      still_there->answer = std::move(answer);
       still_there->event.Notify();
     });
   };
@@ -40,7 +47,7 @@ boost::asio::awaitable<Answer> InquiryDesk::Await(
   while (!wait->answer && !is_closed_) co_await wait->event.Wait();
   waits_.erase(&wait->event);
   Answer answer;
-  if (wait->answer) answer = *wait->answer;
+  if (wait->answer) answer = std::move(*wait->answer);
   co_return answer;
 }
 
@@ -50,9 +57,13 @@ boost::asio::awaitable<Readiness> InquiryDesk::AskReadiness(const std::string& f
   });
 }
 
-boost::asio::awaitable<std::string> InquiryDesk::AskMetrics() {
-  return Await<std::string>(
-      [this](std::function<void(std::string)> done) { node_.AskMetrics(std::move(done)); });
+boost::asio::awaitable<std::string> InquiryDesk::AskMetrics(RequestMetrics& counts) {
+  return Await<std::string>([this, &counts](std::function<void(std::string)> done) {
+    node_.AskMetrics([rendering = rendering_, &counts, done = std::move(done)](std::string node) {
+      boost::asio::post(*rendering,
+                        [&counts, done, node = std::move(node)] { done(counts.Render() + node); });
+    });
+  });
 }
 
 void InquiryDesk::Close() {
