@@ -20,7 +20,7 @@ absl::StatusOr<std::string> ReadTokenFile(const std::string& path, const std::st
   if (token.size() < kLeastTokenLength) {
     return absl::InvalidArgumentError(
         fmt::format("the token of function {} has {} characters, and could be guessed; write {} or "
-                    "more, as `openssl rand -hex 16` does",
+                    "more, as `head -c 32 /dev/urandom | base64` does",
                     owner, token.size(), kLeastTokenLength));
   }
   return token;

@@ -36,7 +36,9 @@ bool TakeIn(const GpuProcessRan& process, GpuProcesses& taken) {
                                                                                  : taken.pool_owner;
   if (purpose) return false;
   purpose = IdentityOf(process);
-  if (process.role == GpuProcess::kExecutor) taken.place = static_cast<int>(process.place & 1);
+  const int place = static_cast<int>(process.place & 1);
+  if (process.role == GpuProcess::kExecutor) taken.place = place;
+  if (process.role == GpuProcess::kSpare) taken.place = 1 - place;
   return true;
 }
 

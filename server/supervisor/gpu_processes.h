@@ -11,7 +11,7 @@ struct GpuProcesses {
   std::optional<ProcessIdentity> executor{};  // serves; none if all have died
   std::optional<ProcessIdentity> spare{};
   std::optional<ProcessIdentity> pool_owner{};  // none: the executor owns the GPU's memory
-  int place = 0;                                // of the executor; the spare has the other one
+  int place = 0;  // the executor's, dead or alive; the spare has the other one
 
   bool operator==(const GpuProcesses&) const = default;
 };

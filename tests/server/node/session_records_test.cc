@@ -128,6 +128,13 @@ TEST_F(SessionRecordsTest, ASpareThatHasTakenOverIsTheExecutor) {
       (std::map<GpuIndex, GpuProcesses>{{kGpu, {.executor = process.identity(), .place = 1}}}));
 }
 
+TEST_F(SessionRecordsTest, ASpareWhoseExecutorHasDiedKeepsItsPlace) {
+  const LeftProcess spare;
+  LiveAndDie("a", {spare.RecordFor(0, GpuProcess::kSpare, 0)});
+  EXPECT_EQ(*Open()->TakeGpuProcesses({kGpu}, "a"),
+            (std::map<GpuIndex, GpuProcesses>{{kGpu, {.spare = spare.identity(), .place = 1}}}));
+}
+
 TEST_F(SessionRecordsTest, ExecutorsWhoseMemoryHasNoOwnerAnyMoreEnd) {
   const LeftProcess executor;
   GpuProcessRan owner;

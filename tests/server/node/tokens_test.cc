@@ -71,7 +71,7 @@ TEST_F(TokensTest, AFileWithoutATokenIsNamed) {
 TEST_F(TokensTest, ATokenThatCouldBeGuessedIsRefused) {
   Add("a", std::string(kLeastTokenLength - 1, 'x'));
   EXPECT_THAT(Error(), HasSubstr("function a has 21 characters"));
-  EXPECT_THAT(Error(), HasSubstr("openssl rand"));
+  EXPECT_THAT(Error(), HasSubstr("/dev/urandom"));
 }
 
 TEST_F(TokensTest, TwoFunctionsMayNotShareAToken) {
