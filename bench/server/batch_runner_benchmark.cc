@@ -27,7 +27,7 @@ struct BenchSession : FakeSession {
     const std::vector<std::uint8_t> fatbin = {0x50, 0xED, 0x55, 0xBA, 1, 0, 16, 0,
                                               0,    0,    0,    0,    0, 0, 0,  0};
     const Sha256Digest digest = Sha256(fatbin.data(), fatbin.size());
-    store->Write(digest, fatbin).IgnoreError();
+    modules->Store(digest, memory->tenant(), fatbin).IgnoreError();
     wire::ModuleUse use;
     use.module = 1;
     use.hash = digest;

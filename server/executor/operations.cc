@@ -65,6 +65,7 @@ absl::StatusOr<SessionIdentity> ToIdentity(const v1::SessionDescription& descrip
   std::copy(description.peer_key().begin(), description.peer_key().end(),
             identity.peer_key.begin());
   identity.function = description.function();
+  identity.tenant = description.tenant();
   identity.device_base = description.device_base();
   identity.device_bytes = description.device_bytes();
   identity.host_base = description.host_base();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "server/executor/gpu/expected_failures.h"
 #include "server/executor/module/module_loader.h"
@@ -120,9 +121,19 @@ CUresult LoadedModule::SetAttribute(const LoadedKernel& kernel, CUfunction_attri
   return device_.driver().FuncSetAttribute(kernel.function, attribute, value);
 }
 
+absl::Status ModuleLibrary::Store(const Sha256Digest& digest, const std::string& tenant,
+                                  std::span<const std::uint8_t> bytes) const {
+  TORPOR_RETURN_IF_ERROR(store_.Write(digest, bytes));
+  return store_.NoteHolder(digest, tenant);
+}
+
 absl::StatusOr<ModuleLibrary::Loaded> ModuleLibrary::Load(const Sha256Digest& digest,
+                                                          const std::string& tenant,
                                                           std::span<const std::string> variables,
                                                           bool finds_variables) {
+  // A hash alone tells nothing, not even whether the node has the module.
+  TORPOR_ASSIGN_OR_RETURN(const bool is_held, store_.IsHeldBy(digest, tenant));
+  if (!is_held) return absl::NotFoundError(absl::StrCat("no module ", ToHex(digest)));
   Request request{digest, finds_variables, {}};
   if (!finds_variables) request.variables.assign(variables.begin(), variables.end());
   if (const std::shared_ptr<Slot> slot = SlotOf(request)) return LoadInto(*slot, request);

@@ -88,16 +88,17 @@ class ModuleLibrary {
     bool is_shared = false;  // variables have their first values, and no session may change these
   };
   // Loads a module with the given variables or, with `finds_variables`, with all variables; then
-  // `variables` is ignored. NotFound: the node lacks the bytes.
-  absl::StatusOr<Loaded> Load(const Sha256Digest& digest, std::span<const std::string> variables,
-                              bool finds_variables);
+  // `variables` is ignored. NotFound: the node lacks the bytes, or the tenant has not shown them
+  // yet.
+  absl::StatusOr<Loaded> Load(const Sha256Digest& digest, const std::string& tenant,
+                              std::span<const std::string> variables, bool finds_variables);
   // Loads a module for one session alone, with the variables of `like`, a module of the same bytes.
   absl::StatusOr<std::shared_ptr<LoadedModule>> LoadUnshared(const Sha256Digest& digest,
                                                              const LoadedModule& like) const;
 
-  absl::Status Store(const Sha256Digest& digest, std::span<const std::uint8_t> bytes) const {
-    return store_.Write(digest, bytes);
-  }
+  // Keeps the module's bytes, which the tenant has shown.
+  absl::Status Store(const Sha256Digest& digest, const std::string& tenant,
+                     std::span<const std::uint8_t> bytes) const;
 
  private:
   struct Request {

@@ -22,6 +22,23 @@ std::string ModuleStore::PathOf(const Sha256Digest& digest) const {
   return absl::StrCat(directory_, "/", ToHex(digest));
 }
 
+std::string ModuleStore::HolderPathOf(const Sha256Digest& digest, const std::string& tenant) const {
+  return absl::StrCat(PathOf(digest), ".held-by-", ToHex(Sha256(tenant.data(), tenant.size())));
+}
+
+absl::StatusOr<bool> ModuleStore::IsHeldBy(const Sha256Digest& digest,
+                                           const std::string& tenant) const {
+  const absl::Status found = files_.Read(HolderPathOf(digest, tenant)).status();
+  if (absl::IsNotFound(found)) return false;
+  TORPOR_RETURN_IF_ERROR(found);
+  return true;
+}
+
+absl::Status ModuleStore::NoteHolder(const Sha256Digest& digest, const std::string& tenant) const {
+  return ReplaceFile(files_, HolderPathOf(digest, tenant), {},
+                     {.mode = 0600, .suffix = RandomSuffix()});
+}
+
 absl::StatusOr<std::vector<std::uint8_t>> ModuleStore::Read(const Sha256Digest& digest) const {
   const std::string path = PathOf(digest);
   TORPOR_ASSIGN_OR_RETURN(std::vector<std::uint8_t> bytes, files_.Read(path));

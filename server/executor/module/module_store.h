@@ -13,7 +13,8 @@
 namespace torpor::executor {
 
 // The node's modules by content: one file for each module, named by the SHA-256 of the content in
-// hexadecimal. Processes may share the directory. Thread-safe.
+// hexadecimal; and an empty file for each tenant that has shown the content, which may know the
+// hash alone. Processes may share the directory. Thread-safe.
 class ModuleStore {
  public:
   // `files` must outlive the object.
@@ -22,11 +23,16 @@ class ModuleStore {
 
   // NotFound if the node lacks the module, or has a broken copy, which is then removed.
   absl::StatusOr<std::vector<std::uint8_t>> Read(const Sha256Digest& digest) const;
+  // Whether the tenant has shown the module's content. Unavailable if that cannot be read.
+  absl::StatusOr<bool> IsHeldBy(const Sha256Digest& digest, const std::string& tenant) const;
+  // The tenant has shown the content. Unavailable if that cannot be written.
+  absl::Status NoteHolder(const Sha256Digest& digest, const std::string& tenant) const;
   // InvalidArgument if the bytes have another digest, Unavailable if they cannot be stored.
   absl::Status Write(const Sha256Digest& digest, std::span<const std::uint8_t> bytes) const;
 
  private:
   std::string PathOf(const Sha256Digest& digest) const;
+  std::string HolderPathOf(const Sha256Digest& digest, const std::string& tenant) const;
 
   const std::string directory_;
   Files& files_;

@@ -53,7 +53,7 @@ absl::Status SessionModules::Load(std::uint64_t id, const Sha256Digest& digest,
     absl::StatusOr<ModuleLibrary::Loaded> loaded =
         modules_.size() > kMaxModules
             ? absl::ResourceExhaustedError("the session has too many modules")
-            : library_.Load(digest, variables, finds_variables);
+            : library_.Load(digest, tenant_, variables, finds_variables);
     if (!loaded.ok()) {
       modules_.erase(id);
       return loaded.status();

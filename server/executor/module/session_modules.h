@@ -34,10 +34,16 @@ struct SessionKernel {
 // session's own on every GPU. Not thread-safe.
 class SessionModules {
  public:
-  SessionModules(const Device& device, ModuleLibrary& library, DeviceImage& image)
-      : device_(device), library_(library), image_(image) {}
+  // `tenant`: whose session it is. The others must outlive the object.
+  SessionModules(const Device& device, ModuleLibrary& library, DeviceImage& image,
+                 std::string tenant)
+      : device_(device), library_(library), image_(image), tenant_(std::move(tenant)) {}
 
-  // NotFound: the node lacks the bytes. Fills in all of `result` but `found`.
+  // Keeps the bytes of a module that the client has sent.
+  absl::Status Store(const Sha256Digest& digest, std::span<const std::uint8_t> bytes) const {
+    return library_.Store(digest, tenant_, bytes);
+  }
+  // NotFound: the client must send the bytes. Fills in all of `result` but `found`.
   absl::Status Load(std::uint64_t id, const Sha256Digest& digest,
                     const std::vector<std::string>& variables, bool finds_variables,
                     wire::ModuleLoadResult* result);
@@ -122,6 +128,7 @@ class SessionModules {
   const Device& device_;
   ModuleLibrary& library_;
   DeviceImage& image_;
+  const std::string tenant_;
   std::map<std::uint64_t, Module> modules_;
   absl::flat_hash_map<std::uint64_t, SessionKernel> kernels_;
   std::vector<Moved> moved_;

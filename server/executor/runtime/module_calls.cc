@@ -38,7 +38,7 @@ CallStatus ModuleCalls::ModuleUpload(const wire::ModuleUpload& command, wire::Mo
       upload_.Add(command.hash, command.total_bytes, command.at, {piece, command.bytes});
   if (!whole.ok()) return ToCallStatus(whole.status(), "uploading a module");
   if (!*whole) return {};
-  const absl::Status stored = parts_.library.Store(command.hash, upload_.bytes());
+  const absl::Status stored = parts_.modules.Store(command.hash, upload_.bytes());
   upload_.Clear();
   return ToCallStatus(stored, "storing a module");
 }

@@ -18,7 +18,6 @@ class ModuleCalls final : public cuda_api::CudartModuleHandler {
   // Collaborators, which must outlive the calls.
   struct Parts {
     const Device& device;
-    ModuleLibrary& library;
     SessionModules& modules;
     ModuleOwnership& ownership;
     StreamSet& streams;

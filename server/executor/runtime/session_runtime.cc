@@ -16,8 +16,8 @@ SessionRuntime::SessionRuntime(const Device& device, ModuleLibrary& library, Ses
       event_calls_(device, objects_.events, objects_.streams, marks_),
       shared_event_calls_(device, objects_.streams, objects_.windows),
       limit_calls_(device),
-      module_calls_({device, library, objects_.modules, ownership_, objects_.streams,
-                     memory.image(), memory_}),
+      module_calls_(
+          {device, objects_.modules, ownership_, objects_.streams, memory.image(), memory_}),
       launch_calls_(device, objects_.modules, parameters_, objects_.streams, memory.image()),
       symbol_calls_({device, objects_.modules, ownership_, objects_.streams, memory.image(),
                      memory_, marks_, downloads_}),

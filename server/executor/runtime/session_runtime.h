@@ -25,7 +25,7 @@ struct RuntimeObjects {
   RuntimeObjects(const Device& device, ModuleLibrary& library, SessionMemory& memory,
                  const std::atomic<std::uint64_t>* lease)
       : windows(memory),
-        modules(device, library, memory.image()),
+        modules(device, library, memory.image(), memory.tenant()),
         arrays(device, memory.image()),
         textures(device),
         events(device),

@@ -38,6 +38,7 @@ SessionMemory::SessionMemory(const Device& device, const SessionIdentity& identi
     : id_(identity.id),
       first_(identity.first),
       function_(identity.function),
+      tenant_(identity.tenant),
       host_base_(identity.host_base),
       is_stateless_(identity.is_stateless),
       directory_(directory),

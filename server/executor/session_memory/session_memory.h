@@ -28,6 +28,7 @@ struct SessionIdentity {
   std::array<std::uint8_t, 16> key{};
   std::array<std::uint8_t, 16> peer_key{};  // shown by other executors
   std::string function;
+  std::string tenant;  // the function's
   std::uint64_t device_base = 0;
   Bytes device_bytes = 0;
   std::uint64_t host_base = 0;
@@ -82,6 +83,7 @@ class SessionMemory {
 
   // Whether the image's changes may be forgotten, so that only saved uploads are sure to last.
   bool is_stateless() const { return is_stateless_; }
+  const std::string& tenant() const { return tenant_; }
   // Whether other sessions of the function may use this session's memory.
   bool has_siblings() const;
 
@@ -118,6 +120,7 @@ class SessionMemory {
   const SessionId id_;
   const SessionId first_;
   const std::string function_;
+  const std::string tenant_;
   const std::uint64_t host_base_;
   const bool is_stateless_;
   MemoryDirectory& directory_;

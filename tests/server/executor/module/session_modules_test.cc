@@ -13,6 +13,8 @@ namespace {
 
 const std::vector<std::string> kVariables = {"counter"};
 
+constexpr const char* kTenant = "tenant";
+
 // Sessions' modules on one GPU. They share an image, which is nothing to them, but have blocks of
 // their own.
 class SessionModulesTest : public BatchTest {
@@ -21,7 +23,7 @@ class SessionModulesTest : public BatchTest {
   void Load(SessionModules& modules, std::uint64_t block,
             const std::vector<std::uint8_t>& image = EmptyFatbin()) {
     const Sha256Digest digest = Sha256(image.data(), image.size());
-    ASSERT_TRUE(s_.store->Write(digest, image).ok());
+    ASSERT_TRUE(s_.modules->Store(digest, kTenant, image).ok());
     wire::ModuleLoadResult result;
     ASSERT_TRUE(modules.Load(1, digest, kVariables, false, &result).ok());
     EXPECT_EQ(result.globals_bytes, 32u) << "a header and one variable";
@@ -36,8 +38,8 @@ class SessionModulesTest : public BatchTest {
     return *reinterpret_cast<std::uint64_t*>(modules.FindVariable(1, "counter")->address);
   }
 
-  SessionModules ours_{*s_.device, *s_.modules, s_.memory->image()};
-  SessionModules theirs_{*s_.device, *s_.modules, s_.memory->image()};
+  SessionModules ours_{*s_.device, *s_.modules, s_.memory->image(), kTenant};
+  SessionModules theirs_{*s_.device, *s_.modules, s_.memory->image(), kTenant};
   const std::uint64_t our_block_ = base();
   const std::uint64_t their_block_ = base() + 4096;
 };
@@ -55,6 +57,20 @@ TEST_F(SessionModulesTest, AModuleWhoseCodeUsesNoVariablesIsLoadedOnce) {
   EXPECT_FALSE(ours_.PointToVariable(parameters));
 }
 
+// Somebody may have heard of the hash. Whether the module is loaded already makes no difference.
+TEST_F(SessionModulesTest, AHashAloneTellsAnotherTenantNothing) {
+  Load(ours_, our_block_);
+  SessionModules others(*s_.device, *s_.modules, s_.memory->image(), "another tenant");
+  const std::vector<std::uint8_t> image = EmptyFatbin();
+  const Sha256Digest digest = Sha256(image.data(), image.size());
+  wire::ModuleLoadResult result;
+  EXPECT_TRUE(absl::IsNotFound(others.Load(1, digest, kVariables, false, &result)));
+  EXPECT_TRUE(result.kernels.empty());
+  EXPECT_FALSE(others.CreateKernel(2, 1, "record").ok());
+  ASSERT_TRUE(others.Store(digest, image).ok());
+  EXPECT_TRUE(others.Load(1, digest, kVariables, false, &result).ok()) << "it has the bytes itself";
+}
+
 TEST_F(SessionModulesTest, OneWhoseCodeDoesIsEachSessionsOwn) {
   Load(ours_, our_block_, UsingModule());
   Load(theirs_, their_block_, UsingModule());
@@ -68,20 +84,20 @@ TEST_F(SessionModulesTest, OneWhoseCodeDoesIsEachSessionsOwn) {
 TEST_F(SessionModulesTest, VariablesThatNobodyRegisteredCountToo) {
   const std::vector<std::uint8_t> image = UsingModule();
   const Sha256Digest digest = Sha256(image.data(), image.size());
-  ASSERT_TRUE(s_.store->Write(digest, image).ok());
-  EXPECT_FALSE(s_.modules->Load(digest, {}, false)->is_shared);
-  EXPECT_FALSE(s_.modules->Load(digest, {}, true)->is_shared);
+  ASSERT_TRUE(s_.modules->Store(digest, kTenant, image).ok());
+  EXPECT_FALSE(s_.modules->Load(digest, kTenant, {}, false)->is_shared);
+  EXPECT_FALSE(s_.modules->Load(digest, kTenant, {}, true)->is_shared);
 }
 
 TEST_F(SessionModulesTest, SessionsThatAskForOtherVariablesShareNothing) {
   const std::vector<std::uint8_t> image = EmptyFatbin();
   const Sha256Digest digest = Sha256(image.data(), image.size());
-  ASSERT_TRUE(s_.store->Write(digest, image).ok());
-  const auto none = s_.modules->Load(digest, {}, false)->module;
-  const auto named = s_.modules->Load(digest, kVariables, false)->module;
+  ASSERT_TRUE(s_.modules->Store(digest, kTenant, image).ok());
+  const auto none = s_.modules->Load(digest, kTenant, {}, false)->module;
+  const auto named = s_.modules->Load(digest, kTenant, kVariables, false)->module;
   EXPECT_TRUE(none->variables().empty());
   EXPECT_EQ(named->variables().size(), 1u);
-  EXPECT_EQ(s_.modules->Load(digest, kVariables, false)->module, named);
+  EXPECT_EQ(s_.modules->Load(digest, kTenant, kVariables, false)->module, named);
 }
 
 TEST_F(SessionModulesTest, WhoTakesItsOwnIsNotSeenByOthers) {
@@ -101,8 +117,8 @@ TEST_F(SessionModulesTest, WhoTakesItsOwnIsNotSeenByOthers) {
   ASSERT_TRUE(theirs_.SaveVariables(s_.stream).ok());
 
   // Both come to another GPU.
-  SessionModules ours_there(*s_.device, *s_.modules, s_.memory->image());
-  SessionModules theirs_there(*s_.device, *s_.modules, s_.memory->image());
+  SessionModules ours_there(*s_.device, *s_.modules, s_.memory->image(), kTenant);
+  SessionModules theirs_there(*s_.device, *s_.modules, s_.memory->image(), kTenant);
   Load(ours_there, our_block_);
   Load(theirs_there, their_block_);
   EXPECT_FALSE(ours_there.IsShared(1));
@@ -184,7 +200,7 @@ TEST_F(SharedModuleTest, ASwapTouchesNothingOfAModuleThatIsShared) {
 }
 
 TEST_F(SharedModuleTest, WhatWasNamedOnAnotherGpuIsTheSessionsOwnHereToo) {
-  SessionModules there(*s_.device, *s_.modules, s_.memory->image());
+  SessionModules there(*s_.device, *s_.modules, s_.memory->image(), s_.memory->tenant());
   const std::vector<std::uint8_t> image = EmptyFatbin();
   ASSERT_TRUE(there.Load(1, Sha256(image.data(), image.size()), kVariables, false, nullptr).ok());
   ASSERT_TRUE(there.BindGlobals(1, base(), s_.stream).ok());

@@ -9,8 +9,7 @@ namespace {
 
 class ModuleCallsTest : public RuntimeTest {
  protected:
-  ModuleCalls calls_{
-      {*s_.device, library_, modules_, ownership_, streams_, s_.memory->image(), memory_}};
+  ModuleCalls calls_{{*s_.device, modules_, ownership_, streams_, s_.memory->image(), memory_}};
 };
 
 TEST_F(ModuleCallsTest, AModuleThatTheNodeLacksIsSentInPieces) {

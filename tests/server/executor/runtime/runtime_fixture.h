@@ -39,7 +39,7 @@ class RuntimeTest : public testing::Test {
     std::memcpy(bytes.data(), &magic, sizeof magic);
     std::memcpy(bytes.data() + 6, &header_bytes, sizeof header_bytes);
     const Sha256Digest digest = Sha256(bytes.data(), bytes.size());
-    EXPECT_TRUE(store_.Write(digest, bytes).ok());
+    EXPECT_TRUE(library_.Store(digest, kTenant, bytes).ok());
     return digest;
   }
   // Has the session load that module as 1, and create kernel 2, the fake's "record".
@@ -51,10 +51,11 @@ class RuntimeTest : public testing::Test {
   DeviceImage& image() { return s_.memory->image(); }
 
   FakeSessionMemory s_;
+  static constexpr const char* kTenant = "tenant";
   const std::string folder_ = NewFolder();
   ModuleStore store_{folder_};
   ModuleLibrary library_{*s_.device, store_};
-  SessionModules modules_{*s_.device, library_, s_.memory->image()};
+  SessionModules modules_{*s_.device, library_, s_.memory->image(), kTenant};
   StreamSet streams_{*s_.device, &s_.memory->image().arrival()};
   const CommandMemory memory_{*s_.memory, modules_};
   CompletionMarks marks_{*s_.device, streams_, s_.memory->window()};

@@ -71,7 +71,7 @@ std::uint32_t CallId(std::size_t number) {
 class Fuzzer {
  public:
   Fuzzer() {
-    session_.store->Write(digest_, fatbin_).IgnoreError();
+    session_.modules->Store(digest_, session_.memory->tenant(), fatbin_).IgnoreError();
     session_.cuda.IgnoreLaunches();
     session_.cuda.IgnoreWaitsForValues();  // what is never reached would only take its time
   }

@@ -310,7 +310,7 @@ TEST_F(BatchRunnerTest, AKernelsAttributesAreTheSessionsOwn) {
   LoadKernel();
   const std::vector<std::uint8_t> fatbin = EmptyFatbin();
   const Sha256Digest digest = Sha256(fatbin.data(), fatbin.size());
-  const auto others = s_.modules->Load(digest, {}, false)->module;
+  const auto others = s_.modules->Load(digest, s_.memory->tenant(), {}, false)->module;
   ASSERT_EQ(s_.cuda.modules_loaded(), 1u);
   LoadedKernel* const theirs = others->FindKernel("record");
   const auto their_value = [&](CUfunction_attribute attribute) {

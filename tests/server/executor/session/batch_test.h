@@ -54,7 +54,7 @@ class BatchTest : public testing::Test {
   void LoadKernel(const std::vector<std::string>& variables = {},
                   const std::vector<std::uint8_t>& image = EmptyFatbin()) {
     const Sha256Digest digest = Sha256(image.data(), image.size());
-    ASSERT_TRUE(s_.store->Write(digest, image).ok());
+    ASSERT_TRUE(s_.modules->Store(digest, s_.memory->tenant(), image).ok());
     wire::ModuleUse use;
     use.module = 1;
     use.hash = digest;

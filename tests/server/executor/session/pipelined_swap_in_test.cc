@@ -56,7 +56,7 @@ class PipelinedSwapInTest : public BatchTest {
     wire::ModuleUse use;
     use.module = 3;
     use.hash = Sha256(image.data(), image.size());
-    ASSERT_TRUE(s_.store->Write(use.hash, image).ok());
+    ASSERT_TRUE(s_.modules->Store(use.hash, s_.memory->tenant(), image).ok());
     use.variables = {"counter"};
     wire::KernelCreate create;
     create.kernel = 4;
