@@ -50,8 +50,7 @@ TEST_F(SmugglingTest, WhereNobodyKnowsTheEndTheConnectionEnds) {
       "Transfer-Encoding: chunked, identity\r\n",
       "Transfer-Encoding: xchunked\r\n",
       "Transfer-Encoding: chunkedx\r\n",
-      "Transfer-Encoding: \x0b"
-      "chunked\r\n",
+      "Transfer-Encoding: \013chunked\r\n",
       "Transfer-Encoding: \"chunked\"\r\n",
       "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n",
       "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
