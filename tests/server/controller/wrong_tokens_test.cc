@@ -19,6 +19,7 @@ class WrongTokensTest : public ControllerHarness {
   }
   std::vector<Client> Guess(int count) {
     std::vector<Client> clients;
+    clients.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) clients.push_back(Hello("guess-" + std::to_string(i)));
     return clients;
   }
