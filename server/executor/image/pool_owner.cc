@@ -99,6 +99,7 @@ absl::StatusOr<std::vector<int>> PoolOwner::Export(std::uint64_t first, std::uin
                          count <= exported_.size() - first;
   if (!is_inside) return absl::InvalidArgumentError("a request for chunks that there are not");
   std::vector<int> descriptors;
+  descriptors.reserve(count);
   for (std::uint64_t number = first; number < first + count; ++number) {
     UniqueFd& exported = exported_[number];
     if (!exported) {

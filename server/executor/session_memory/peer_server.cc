@@ -69,6 +69,7 @@ bool PeerServer::Answer(int connection, const ChunkRequest& request) const {
   ChunkReply reply;
   const std::vector<UniqueFd> descriptors = Export(request, reply);
   std::vector<int> sent;
+  sent.reserve(descriptors.size());
   for (const UniqueFd& descriptor : descriptors) sent.push_back(descriptor.get());
   return SendPacket(connection, std::as_bytes(std::span(&reply, 1)), sent);
 }
