@@ -19,7 +19,7 @@ namespace torpor::executor {
 // the code under test reserves. Streams run at once unless they are held; then their work waits,
 // so that a test sees the order that events enforce. One at a time in a process: the driver's
 // functions are plain C. Not for several threads, but for the pool's.
-class FakeCuda {
+class FakeCuda {  // NOLINT(clang-analyzer-optin.performance.Padding): a test has one
  public:
   FakeCuda();
   ~FakeCuda();
