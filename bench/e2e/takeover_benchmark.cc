@@ -98,17 +98,16 @@ void TakeOver(benchmark::State& state, bool has_spare) {
   state.counters["answer_ms_max"] = Quantile(answers, 1);
 }
 
+BENCHMARK_CAPTURE(TakeOver, start, /*has_spare=*/false)
+    ->Iterations(kDeaths)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(TakeOver, spare, /*has_spare=*/true)
+    ->Iterations(kDeaths)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
 }  // namespace
 }  // namespace torpor::bench
 
-int main(int argc, char** argv) {
-  using namespace torpor::bench;
-  for (const bool has_spare : {false, true}) {
-    benchmark::RegisterBenchmark(has_spare ? "TakeOver/spare" : "TakeOver/start", TakeOver,
-                                 has_spare)
-        ->Iterations(kDeaths)
-        ->UseManualTime()
-        ->Unit(benchmark::kMillisecond);
-  }
-  return RunBenchmarks(argc, argv);
-}
+int main(int argc, char** argv) { return torpor::bench::RunBenchmarks(argc, argv); }
