@@ -346,9 +346,8 @@ void Controller::OnSpareExited(GpuIndex gpu, std::uint64_t epoch) {
 }
 
 void Controller::OnExecutorClosed(const std::shared_ptr<ExecutorChannel>& link) {
-  if (tables_.spares.OnClosed(link)) return;
   const GpuExecutor* const executor = tables_.executors.OfLink(link);
-  if (!executor) return;
+  if (!executor) return tables_.spares.OnClosed(link);
   // A process without its stream is useless, even if still running.
   if (phase_ != Phase::kShutDown) tables_.executors.EndProcess(executor->gpu());
   LoseExecutor(executor->gpu(), "its stream has ended");
@@ -357,8 +356,8 @@ void Controller::OnExecutorClosed(const std::shared_ptr<ExecutorChannel>& link) 
 void Controller::OnExecutorMessage(const std::shared_ptr<ExecutorChannel>& link,
                                    const v1::ExecutorMessage& message) {
   if (message.has_register_()) return recovery_.Register(link, message.register_());
-  if (tables_.spares.Has(link)) return;  // answers that the spare lives on
   GpuExecutor* const executor = tables_.executors.OfLink(link);
+  if (!executor && tables_.spares.Has(link)) return;  // answers that the spare lives on
   if (!executor) return link->Close("an executor registers first");
   if (message.has_operation_done())
     executor->OnOperationDone(message.operation_done(), loop_.Now());

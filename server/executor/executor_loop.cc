@@ -329,7 +329,7 @@ std::optional<ExitStatus> ExecutorLoop::OnGone(const DaemonGone& gone) {
   spdlog::warn("lost the connection to torpord ({}): waiting {:.0f} s for the next", gone.reason,
                ToSeconds(patience_));
   daemon_ = Daemon::kGone;
-  // Nobody waits for what has not begun.
+  // Operations that have not begun had their only reader in the torpord that is gone.
   held_.clear();
   for (auto& [session, lane] : lanes_) lane.waiting.clear();
   uplink_.AwaitNext(patience_);

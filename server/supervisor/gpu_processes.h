@@ -6,9 +6,9 @@
 
 namespace torpor::server {
 
-// The processes of one GPU that an earlier torpord has left to this one.
+// A GPU's processes, left by an earlier torpord.
 struct GpuProcesses {
-  std::optional<ProcessIdentity> executor{};  // serves; none if all have died
+  std::optional<ProcessIdentity> executor{};  // serves
   std::optional<ProcessIdentity> spare{};
   std::optional<ProcessIdentity> pool_owner{};  // none: the executor owns the GPU's memory
   int place = 0;  // the executor's, dead or alive; the spare has the other one

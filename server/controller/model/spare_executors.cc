@@ -38,14 +38,13 @@ bool SpareExecutors::Has(const std::shared_ptr<ExecutorChannel>& link) const {
   return OfLink(link).has_value();
 }
 
-bool SpareExecutors::OnClosed(const std::shared_ptr<ExecutorChannel>& link) {
+void SpareExecutors::OnClosed(const std::shared_ptr<ExecutorChannel>& link) {
   const std::optional<GpuIndex> gpu = OfLink(link);
-  if (!gpu) return false;
+  if (!gpu) return;
   Spare& spare = spares_.at(*gpu);
   spare.link.reset();
   // A process without its stream is useless, even if still running.
   processes_.Kill(*gpu, spare.epoch);
-  return true;
 }
 
 std::optional<GpuIndex> SpareExecutors::OfLink(const std::shared_ptr<ExecutorChannel>& link) const {

@@ -40,9 +40,9 @@ class SpareExecutors {
   // Returns null if the GPU has no spare that is ready.
   const Spare* Ready(GpuIndex gpu) const;
   bool Has(const std::shared_ptr<ExecutorChannel>& link) const;
-  // Ends the spare whose stream has ended; false if the stream is no spare's. The process's end is
-  // noticed later.
-  bool OnClosed(const std::shared_ptr<ExecutorChannel>& link);
+  // Ends the spare whose stream has ended, if the stream is a spare's. The process's end is noticed
+  // later.
+  void OnClosed(const std::shared_ptr<ExecutorChannel>& link);
 
  private:
   std::optional<GpuIndex> OfLink(const std::shared_ptr<ExecutorChannel>& link) const;

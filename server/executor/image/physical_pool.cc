@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -202,11 +203,14 @@ std::size_t PhysicalPool::free_chunks() const {
 absl::StatusOr<std::unique_ptr<PhysicalPool>> MakePool(const Device& device, const PoolNeeds& needs,
                                                        Bytes chunk_bytes) {
   const Bytes bytes = PoolBytes(needs);
-  spdlog::info("{} of {} MiB are free, {} MiB stay with the driver, {} MiB are a spare executor's",
-               needs.free / kMiB, needs.total / kMiB, ReserveOf(needs) / kMiB, needs.spare / kMiB);
+  const int gpu = device.location().id;
+  const std::string of_spare =
+      needs.spare > 0 ? absl::StrCat(", ", needs.spare / kMiB, " are for a spare executor") : "";
+  spdlog::info("GPU {}: {} of {} MiB are free, {} MiB stay with the driver{}", gpu,
+               needs.free / kMiB, needs.total / kMiB, ReserveOf(needs) / kMiB, of_spare);
   if (bytes < needs.asked) {
-    spdlog::warn("pool_bytes asks for {} MiB, and {} MiB may be had; lower driver_reserve",
-                 needs.asked / kMiB, bytes / kMiB);
+    spdlog::warn("GPU {}: pool_bytes asks for {} MiB, and {} MiB may be had; lower driver_reserve",
+                 gpu, needs.asked / kMiB, bytes / kMiB);
   }
   return PhysicalPool::Create(device, bytes, chunk_bytes, ReserveOf(needs) + needs.spare);
 }

@@ -122,9 +122,22 @@ CUresult LoadedModule::SetAttribute(const LoadedKernel& kernel, CUfunction_attri
 }
 
 absl::Status ModuleLibrary::Store(const Sha256Digest& digest, const std::string& tenant,
-                                  std::span<const std::uint8_t> bytes) const {
+                                  std::span<const std::uint8_t> bytes) {
   TORPOR_RETURN_IF_ERROR(store_.Write(digest, bytes));
   return store_.NoteHolder(digest, tenant);
+}
+
+absl::Status ModuleLibrary::CheckHolder(const Sha256Digest& digest, const std::string& tenant) {
+  const std::pair holder(digest, tenant);
+  {
+    MutexLock lock(&mutex_);
+    if (held_.contains(holder)) return absl::OkStatus();
+  }
+  TORPOR_ASSIGN_OR_RETURN(const bool is_held, store_.IsHeldBy(digest, tenant));
+  if (!is_held) return absl::NotFoundError(absl::StrCat("no module ", ToHex(digest)));
+  MutexLock lock(&mutex_);
+  held_.insert(holder);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ModuleLibrary::Loaded> ModuleLibrary::Load(const Sha256Digest& digest,
@@ -132,8 +145,7 @@ absl::StatusOr<ModuleLibrary::Loaded> ModuleLibrary::Load(const Sha256Digest& di
                                                           std::span<const std::string> variables,
                                                           bool finds_variables) {
   // A hash alone tells nothing, not even whether the node has the module.
-  TORPOR_ASSIGN_OR_RETURN(const bool is_held, store_.IsHeldBy(digest, tenant));
-  if (!is_held) return absl::NotFoundError(absl::StrCat("no module ", ToHex(digest)));
+  TORPOR_RETURN_IF_ERROR(CheckHolder(digest, tenant));
   Request request{digest, finds_variables, {}};
   if (!finds_variables) request.variables.assign(variables.begin(), variables.end());
   if (const std::shared_ptr<Slot> slot = SlotOf(request)) return LoadInto(*slot, request);

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -98,7 +99,7 @@ class ModuleLibrary {
 
   // Keeps the module's bytes, which the tenant has shown.
   absl::Status Store(const Sha256Digest& digest, const std::string& tenant,
-                     std::span<const std::uint8_t> bytes) const;
+                     std::span<const std::uint8_t> bytes);
 
  private:
   struct Request {
@@ -117,6 +118,8 @@ class ModuleLibrary {
     std::weak_ptr<LoadedModule> module;  // guarded by the library's mutex
   };
 
+  // NotFound if the tenant has not shown the module's bytes.
+  absl::Status CheckHolder(const Sha256Digest& digest, const std::string& tenant);
   // Returns null if the module is known to be unshareable.
   std::shared_ptr<Slot> SlotOf(const Request& request);
   absl::StatusOr<std::shared_ptr<LoadedModule>> LoadCode(const Request& request,
@@ -128,6 +131,8 @@ class ModuleLibrary {
   Mutex mutex_;
   std::map<Request, std::shared_ptr<Slot>> slots_ ABSL_GUARDED_BY(mutex_);
   std::set<Sha256Digest> unshareable_ ABSL_GUARDED_BY(mutex_);  // known after loading
+  // What the store has said: sessions that come to this GPU load hundreds of modules.
+  std::set<std::pair<Sha256Digest, std::string>> held_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace torpor::executor

@@ -34,13 +34,13 @@ struct SessionKernel {
 // session's own on every GPU. Not thread-safe.
 class SessionModules {
  public:
-  // `tenant`: whose session it is. The others must outlive the object.
+  // `tenant` owns the session. The references must outlive the object.
   SessionModules(const Device& device, ModuleLibrary& library, DeviceImage& image,
                  std::string tenant)
       : device_(device), library_(library), image_(image), tenant_(std::move(tenant)) {}
 
   // Keeps the bytes of a module that the client has sent.
-  absl::Status Store(const Sha256Digest& digest, std::span<const std::uint8_t> bytes) const {
+  absl::Status Store(const Sha256Digest& digest, std::span<const std::uint8_t> bytes) {
     return library_.Store(digest, tenant_, bytes);
   }
   // NotFound: the client must send the bytes. Fills in all of `result` but `found`.

@@ -69,7 +69,7 @@ class ControllerHarness : public testing::Test {
     std::map<OutlivedFate, int> outlived;
   };
 
-  // `configure` may change what else is configured.
+  // `configure` changes the configuration before the controller starts; null: no change.
   explicit ControllerHarness(int gpus = 1, AddressMode address_mode = AddressMode::kMap,
                              const std::function<void(Config&)>& configure = nullptr);
 
@@ -98,7 +98,7 @@ class ControllerHarness : public testing::Test {
   void Hold(Kind kind) { AnswerWith(kind, std::nullopt); }
   void Refuse(Kind kind, const absl::Status& why) { AnswerWith(kind, why); }
 
-  // A client that has said Hello; `Connect` one that is open.
+  // Hello returns a client after its Hello, Connect a client with an open session.
   Client Hello(const std::string& token);
   Client Connect(const std::string& token);
   // The same for a further device of the client's process.

@@ -133,7 +133,7 @@ TEST(Supervisor, MissingProgramIsTriedAgain) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(listener.Next().is_start);
 }
 
-// A process that its supervisor has left.
+// Starts a sleeping executor, leaves the process, and returns its id.
 pid_t LeaveSleeper() {
   Listener listener;
   Supervisor::Options options = ShellOptions("");
@@ -221,7 +221,7 @@ class SupervisorOfSpares : public testing::Test {
     return Shell("echo $$ " + said + " > " + file + ".new; mv " + file + ".new " + file +
                  "; exec sleep 1000");
   }
-  // The process that has said so, and what it has said.
+  // Waits for the sleeper of this name; returns its process and role.
   std::pair<pid_t, std::string> Said(const std::string& name) const {
     while (true) {
       std::ifstream file(folder_.path(name));

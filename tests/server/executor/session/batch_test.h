@@ -33,7 +33,7 @@ inline std::vector<std::uint8_t> UsingModule() {
   return {kText, kText + sizeof kText};
 }
 
-// A session under its lease, and its calls.
+// Runs calls of a session under a lease.
 class BatchTest : public testing::Test {
  protected:
   explicit BatchTest(AddressMode mode = AddressMode::kMap) : s_({}, mode) {}
