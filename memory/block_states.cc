@@ -105,11 +105,25 @@ bool BlockStates::NeedsAnnex(std::size_t block) const {
          OriginOf(latest.word) != BlockOrigin::kUntouched;
 }
 
-void BlockStates::AppendAnnexPlaces(std::size_t block, std::vector<std::size_t>& places) const {
+void BlockStates::AppendPlaces(std::size_t block, bool (*is_kind)(BlockHome),
+                               std::vector<std::size_t>& places) const {
   for (std::size_t index = 0; index < 2; ++index) {
     const BlockHome home = LoadVersion(block, index).home;
-    if (home != kOwnPlace) places.push_back(PlaceOfHome(block, home));
+    if (is_kind(home)) places.push_back(PlaceOfHome(block, home));
   }
+}
+
+void BlockStates::AppendAnnexPlaces(std::size_t block, std::vector<std::size_t>& places) const {
+  AppendPlaces(block, IsAnnexHome, places);
+}
+
+void BlockStates::AppendTenantPlaces(std::size_t block, std::vector<std::size_t>& places) const {
+  AppendPlaces(block, IsTenantHome, places);
+}
+
+void BlockStates::Move(std::size_t block, BlockHome home) {
+  std::atomic_ref(records_[block].versions[Latest(block)].home)
+      .store(home, std::memory_order_release);
 }
 
 std::uint64_t BlockStates::ChangedWord(std::size_t block) const {
@@ -128,7 +142,11 @@ void BlockStates::NoteChanged(std::size_t block, BlockHome home) {
   StoreVersion(block, 1 - Latest(block), {word, home, checkpoint_.number() + 1});
 }
 
-void BlockStates::NoteOverwritten(std::size_t block) { StoreWord(block, ChangedWord(block)); }
+void BlockStates::NoteOverwritten(std::size_t block) {
+  const std::uint64_t word = ChangedWord(block);
+  if (IsTenantHome(home(block))) Move(block, kOwnPlace);
+  StoreWord(block, word);
+}
 
 void BlockStates::Retire(std::size_t block) { StoreVersion(block, 1 - Latest(block), {}); }
 

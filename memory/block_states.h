@@ -22,14 +22,24 @@ enum class BlockOrigin : std::uint8_t {
   kChanged = 3,    // copied from the host, then changed by the GPU
 };
 
-// Where a block's bytes lie in host memory: at the block's own place in the image's file, or at
-// some block's place in the annex, a second file of the same shape.
+// Where a block's bytes lie in host memory: at the block's own place in the image's file; at some
+// block's place in the annex, a second file of the same shape; or at a place in the tenant's file,
+// where blocks of several sessions may have one home if their bytes are equal. Nobody writes to a
+// place of the tenant's file that is a home.
 using BlockHome = std::uint32_t;
 inline constexpr BlockHome kOwnPlace = 0;
+inline constexpr BlockHome kTenantHomes = BlockHome{1} << 31;
 constexpr BlockHome AnnexHome(std::size_t place) { return static_cast<BlockHome>(place + 1); }
-// Returns the block whose place is `home` of `block`, in the file of `home`.
+// For `place` < 2^31.
+constexpr BlockHome TenantHome(std::size_t place) {
+  return kTenantHomes | static_cast<BlockHome>(place);
+}
+constexpr bool IsTenantHome(BlockHome home) { return (home & kTenantHomes) != 0; }
+constexpr bool IsAnnexHome(BlockHome home) { return home != kOwnPlace && !IsTenantHome(home); }
+// Returns the number of the place that is `home` of `block`, in the file of `home`.
 constexpr std::size_t PlaceOfHome(std::size_t block, BlockHome home) {
-  return home == kOwnPlace ? block : home - 1;
+  if (home == kOwnPlace) return block;
+  return IsTenantHome(home) ? home & ~kTenantHomes : home - 1;
 }
 
 // What is known of a block, in memory that processes share; zeros describe a new block. Of the two
@@ -112,7 +122,8 @@ class BlockStates {
   // and the hash unknown until SetInStep. The copy goes to `home`, which no checkpoint uses; a
   // pending block keeps its home.
   void NoteChanged(std::size_t block, BlockHome home);
-  // As NoteChanged, for a copy over the present bytes, which no checkpoint protects.
+  // As NoteChanged, for a copy of the whole block over the present bytes, which no checkpoint
+  // protects; from the tenant's file the block goes to its own place.
   void NoteOverwritten(std::size_t block);
 
   // Checkpoint::Commit makes all versions the next checkpoint; copies to the homes of pending
@@ -124,6 +135,12 @@ class BlockStates {
   // block. Returns whether the block is untouched again while its own place may hold bytes, which
   // the caller makes zeros.
   bool RollBack(std::size_t block);
+
+  // --- Equal blocks ---
+  // Gives the block another home, whose bytes are the same.
+  void Move(std::size_t block, BlockHome home);
+  // Adds the block's places in the tenant's file, of whichever version, to `places`.
+  void AppendTenantPlaces(std::size_t block, std::vector<std::size_t>& places) const;
 
   // Call before bytes of the extent are copied from the host, on the GPU and to the image.
   void NoteUpload(Extent extent);
@@ -139,6 +156,9 @@ class BlockStates {
   Version LoadVersion(std::size_t block, std::size_t index) const;
   void StoreVersion(std::size_t block, std::size_t index, const Version& version);
   void StoreWord(std::size_t block, std::uint64_t word);
+  // Adds the places of the block's homes for which `is_kind` holds.
+  void AppendPlaces(std::size_t block, bool (*is_kind)(BlockHome),
+                    std::vector<std::size_t>& places) const;
   // The word of a block that the GPU has written.
   std::uint64_t ChangedWord(std::size_t block) const;
 

@@ -19,6 +19,9 @@ enum class SharedMemory : std::uint32_t {
                // only parts: each half is as large as the node's addresses
   kBlockStates = 4,  // for executors only: a BlockRecord of each block of kImageBlockBytes of the
                      // image, then, on a page of its own, a CheckpointRecord
+  kTenantFile = 5,   // for executors only: the places of equal blocks of the tenant's sessions, as
+                     // large as the node's addresses, sparse; tenants use places apart. Map only
+                     // parts
 };
 
 // Size of the blocks in which a session's image, a multiple of this size, is compared with the

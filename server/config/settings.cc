@@ -98,6 +98,10 @@ Settings<Config> MakeNodeSettings() {
       MakeSetting("host_memory", SizeOrShareKind{.min = kMiB}, &Target::host_memory,
                   "Host memory for functions' GPU and pinned memory; a share is of the cgroup's "
                   "limit or the machine's memory"),
+      MakeSetting(
+          "share_equal_blocks", DurationOrOffKind(), &Target::share_equal_blocks,
+          "Time without a change after which GPU memory that equals other GPU memory of the "
+          "tenant is stored once in host memory; off: never"),
       MakeSetting("spill_limit", SizeKind{}, &Target::spill_limit,
                   "Disk space for GPU memory of functions that are not in use, when host_memory is "
                   "full; 0: none"),

@@ -82,6 +82,7 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
       host_(
           tables_, feed_.scheduler(), feed_, loop, SegmentOptionsOf(options),
           {.folder = options.spill_folder, .limit = config_.spill_limit},
+          {.after = config_.share_equal_blocks}, session_keeper_,
           [this](const SessionPtr& session, const std::string& why) { LoseMemory(session, why); }),
       images_(tables_, feed_.scheduler(), feed_, host_.room, telemetry, loop,
               [this] { admin_.Check(); }),
@@ -89,7 +90,8 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
               [this](const SessionPtr& session, const StepQueue::Finish& finish) {
                 closing_.Finish(session, finish);
               }),
-      storage_(config_.session.window_bytes, host_.segments, host_.spills, repository, loop),
+      storage_(config_.session.window_bytes, host_.segments, host_.spills, host_.sharing,
+               repository, loop),
       implicit_(tables_.sessions, feed_),
       leases_(tables_.instances, tables_.sessions, tables_.executors, health_, images_.swaps,
               implicit_, feed_, telemetry, loop,
@@ -386,6 +388,7 @@ void Controller::Watch() {
     AccountHostMemory(loop_.Now() - now);
     memory_.freed.GiveBack();
     host_.room.KeepFree();
+    host_.sharing.Look();
     broken_.Check();
     Watch();
   });

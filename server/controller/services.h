@@ -1,5 +1,6 @@
 #pragma once
 
+#include "server/controller/images/block_sharing.h"
 #include "server/controller/images/image_moves.h"
 #include "server/controller/images/image_swaps.h"
 #include "server/controller/images/peer_access.h"
@@ -33,14 +34,17 @@ struct NodeTables {
 struct HostServices {
   HostServices(NodeTables& tables, const scheduler::Scheduler& scheduler, EventSink& events,
                TaskLoop& loop, const SessionSegments::Options& options,
-               const SpillStore::Options& disk, HostRoom::OnLost on_lost)
+               const SpillStore::Options& disk, const BlockSharing::Options& sharing_options,
+               SessionKeeper* keeper, HostRoom::OnLost on_lost)
       : segments(options),
         spills(disk, tables.executors, loop),
+        sharing(sharing_options, keeper, segments, tables.sessions, tables.executors, loop),
         room(spills, segments, tables.instances, tables.sessions, scheduler, events, loop,
              std::move(on_lost)) {}
 
   SessionSegments segments;
   SpillStore spills;
+  BlockSharing sharing;
   HostRoom room;
 };
 

@@ -156,7 +156,8 @@ void SessionOpening::AnswerInquiry(const SessionPtr& session) {
 
 void SessionOpening::Open(const SessionPtr& session) {
   FunctionInstance& instance = instances_.Of(*session);
-  const absl::Status status = storage_.Create(*session, limits_.LimitOf(instance));
+  const absl::Status status =
+      storage_.Create(*session, limits_.LimitOf(instance), instance.config().tenant);
   if (!status.ok()) {
     return Refuse(session, kCudaErrorMemoryAllocation, std::string(status.message()));
   }
@@ -184,7 +185,7 @@ v1::DaemonMessage SessionOpening::OpenMessage(const ClientSession& session) cons
   what.set_session_id(session.id.value);
   what.set_session_key(memory.key.data(), memory.key.size());
   what.set_function(instances_.Of(session).config().name);
-  what.set_tenant(instances_.Of(session).config().tenant);
+  what.set_tenant(session.memory.at_tenant.tenant);
   what.set_device_base(memory.device_base);
   what.set_device_bytes(storage_.addresses().device_bytes);
   what.set_host_base(memory.host_base);

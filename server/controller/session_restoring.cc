@@ -81,7 +81,8 @@ absl::Status SessionRestoring::RestoreOne(const LoggedSession& logged, SessionKe
   session->primary = id;
   session->process_id = opened.process_id;
   session->program = opened.program;
-  absl::Status stored = storage_.Restore(*session, logged, std::move(files));
+  absl::Status stored =
+      storage_.Restore(*session, logged, std::move(files), instance.config().tenant);
   if (!stored.ok()) {
     sessions_.Forget(*session);
     return stored;

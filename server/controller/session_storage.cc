@@ -30,7 +30,8 @@ absl::Status DiscardFree(SessionFiles& files, wire::SharedMemory what, const Log
 
 }  // namespace
 
-absl::Status SessionStorage::Create(ClientSession& session, Bytes memory_limit) {
+absl::Status SessionStorage::Create(ClientSession& session, Bytes memory_limit,
+                                    const std::string& tenant) {
   TORPOR_RETURN_IF_ERROR(segments_.Begin(session, memory_limit));
   SessionAllocations& memory = session.memory;
   memory.key = NewSessionKey();
@@ -41,6 +42,8 @@ absl::Status SessionStorage::Create(ClientSession& session, Bytes memory_limit) 
     return files.status();
   }
   memory.files = *std::move(files);
+  memory.at_tenant.tenant = tenant;
+  sharing_.Add(session);
   return absl::OkStatus();
 }
 
@@ -51,7 +54,8 @@ SessionFiles::Sizes SessionStorage::SizesOf(const ClientSession& session) const 
 }
 
 absl::Status SessionStorage::Restore(ClientSession& session, const LoggedSession& logged,
-                                     std::shared_ptr<SessionFiles> files) {
+                                     std::shared_ptr<SessionFiles> files,
+                                     const std::string& tenant) {
   if (logged.opened.window_bytes != window_bytes_) {
     return absl::FailedPreconditionError("window_bytes is another than it was");
   }
@@ -60,9 +64,13 @@ absl::Status SessionStorage::Restore(ClientSession& session, const LoggedSession
   TORPOR_RETURN_IF_ERROR(segments_.Restore(session, logged));
   memory.key = logged.opened.key;
   memory.peer_key = NewSessionKey();
+  // The function may have another tenant by now.
+  memory.at_tenant.tenant = logged.tenant.empty() ? tenant : logged.tenant;
+  sharing_.Adopt(session, *files, logged.tenant);
   absl::Status status = DiscardFree(*files, wire::SharedMemory::kImage, logged.device);
   status.Update(DiscardFree(*files, wire::SharedMemory::kHostArena, logged.host));
   if (!status.ok()) {
+    sharing_.Remove(session);
     segments_.Release(session);
     return status;
   }
@@ -75,6 +83,7 @@ absl::Status SessionStorage::Restore(ClientSession& session, const LoggedSession
 void SessionStorage::Remove(ClientSession& session) {
   repository_.Remove(session.id);
   spills_.Remove(session);
+  sharing_.Remove(session);
   segments_.Release(session);
   // Freeing the memory, with the last reference, can take as long as a swap.
   auto files = std::make_shared<std::shared_ptr<SessionFiles>>(std::move(session.memory.files));

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "base/units.h"
+#include "server/controller/images/block_sharing.h"
 #include "server/controller/images/spill_store.h"
 #include "server/controller/memory/session_segments.h"
 #include "server/controller/model/client_session.h"
@@ -18,19 +20,20 @@ class SessionStorage {
  public:
   // The references must outlive the object.
   SessionStorage(Bytes window_bytes, SessionSegments& segments, SpillStore& spills,
-                 Repository& repository, TaskLoop& loop)
+                 BlockSharing& sharing, Repository& repository, TaskLoop& loop)
       : window_bytes_(window_bytes),
         segments_(segments),
         spills_(spills),
+        sharing_(sharing),
         repository_(repository),
         loop_(loop) {}
 
-  // `memory_limit`: bytes of device memory that the client may allocate. ResourceExhausted if no
-  // addresses are left.
-  absl::Status Create(ClientSession& session, Bytes memory_limit);
+  // `memory_limit`: bytes of device memory that the client may allocate; `tenant`: of the session's
+  // function. ResourceExhausted if no addresses are left.
+  absl::Status Create(ClientSession& session, Bytes memory_limit, const std::string& tenant);
   // Gives a session of an earlier torpord what it had. Says in the error why that cannot be.
   absl::Status Restore(ClientSession& session, const LoggedSession& logged,
-                       std::shared_ptr<SessionFiles> files);
+                       std::shared_ptr<SessionFiles> files, const std::string& tenant);
   // No executor and no client uses the session's memory any more. The files are freed in the
   // background.
   void Remove(ClientSession& session);
@@ -43,6 +46,7 @@ class SessionStorage {
   const Bytes window_bytes_;
   SessionSegments& segments_;
   SpillStore& spills_;
+  BlockSharing& sharing_;
   Repository& repository_;
   TaskLoop& loop_;
 };

@@ -18,6 +18,8 @@ const char* WordOf(wire::SharedMemory what) {
       return "image";
     case wire::SharedMemory::kBlockStates:
       return "block-states";
+    case wire::SharedMemory::kTenantFile:
+      return "tenant-file";
   }
   CheckFailed("known kind of shared memory", __FILE__, __LINE__);
 }
@@ -25,6 +27,8 @@ const char* WordOf(wire::SharedMemory what) {
 std::string NameOf(SessionId session, wire::SharedMemory what) {
   return absl::StrCat("session-", session.value, "-", WordOf(what));
 }
+
+std::string NameOf(const std::string& tenant) { return absl::StrCat("tenant-", tenant); }
 
 }  // namespace
 
@@ -54,6 +58,23 @@ absl::StatusOr<std::shared_ptr<SessionFiles>> KeptSessions::Take(SessionId sessi
   }
   if (descriptors.empty()) return absl::NotFoundError("its memory files were not kept");
   return SessionFiles::Adopt(sizes, std::move(descriptors));
+}
+
+absl::Status KeptSessions::KeepTenantFile(const std::string& tenant, const MemoryFile& file) {
+  return store_.Keep(NameOf(tenant), file.descriptor());
+}
+
+void KeptSessions::RemoveTenantFile(const std::string& tenant) {
+  store_.Remove(NameOf(tenant));
+  kept_.erase(NameOf(tenant));
+}
+
+std::shared_ptr<const MemoryFile> KeptSessions::TakeTenantFile(const std::string& tenant,
+                                                               Bytes image_bytes) {
+  auto kept = kept_.extract(NameOf(tenant));
+  if (!kept) return nullptr;
+  auto file = SessionFiles::AdoptTenantFile(image_bytes, std::move(kept.mapped()));
+  return file.ok() ? *std::move(file) : nullptr;
 }
 
 void KeptSessions::RemoveUntaken() {

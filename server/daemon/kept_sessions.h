@@ -10,7 +10,7 @@
 namespace torpor::server {
 
 // Has torpord's service manager keep the sessions' files, as session-ID-image, session-ID-window
-// and so on.
+// and so on, and tenants' files as tenant-NAME.
 class KeptSessions final : public SessionKeeper {
  public:
   // `kept`: what DescriptorStore::TakeKept has returned.
@@ -24,6 +24,10 @@ class KeptSessions final : public SessionKeeper {
   void Remove(SessionId session) override;
   absl::StatusOr<std::shared_ptr<SessionFiles>> Take(SessionId session,
                                                      const SessionFiles::Sizes& sizes) override;
+  absl::Status KeepTenantFile(const std::string& tenant, const MemoryFile& file) override;
+  void RemoveTenantFile(const std::string& tenant) override;
+  std::shared_ptr<const MemoryFile> TakeTenantFile(const std::string& tenant,
+                                                   Bytes image_bytes) override;
 
   // Lets go of what was kept and not taken.
   void RemoveUntaken();

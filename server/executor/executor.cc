@@ -295,6 +295,9 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<NodeWindows> windows,
                           NodeWindows::Reserve(settings.addresses, settings.device.chunk_bytes,
                                                WantsHugePages(settings)));
+  TORPOR_ASSIGN_OR_RETURN(
+      const std::unique_ptr<TenantMemories> tenants,
+      TenantMemories::Reserve(*device, settings.addresses.device_bytes, WantsHugePages(settings)));
   device->RaiseLimits();
   const SwapPlan swap = PlanSwaps(settings, *device);  // while the pool does not have the memory
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<BlockHasher> hasher,
@@ -323,6 +326,7 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
       registry,
       directory,
       *windows,
+      *tenants,
       *peer_pools,
       pool_owner.get(),
       settings.descriptor_socket,

@@ -81,6 +81,8 @@ absl::Status OpenSession(const OperationEnvironment& environment,
   TORPOR_ASSIGN_OR_RETURN(SessionIdentity identity, ToIdentity(operation.session()));
   TORPOR_ASSIGN_OR_RETURN(MappedSessionFiles files,
                           environment.windows.Open(environment.descriptor_socket, identity));
+  TORPOR_ASSIGN_OR_RETURN(files.image.tenant,
+                          environment.tenants.Open(environment.descriptor_socket, identity));
   TORPOR_ASSIGN_OR_RETURN(
       std::unique_ptr<SessionMemory> memory,
       SessionMemory::Open(environment.session.device, environment.session.gpu_memory,
@@ -113,6 +115,7 @@ absl::Status ReleaseImage(const OperationEnvironment& environment, Session& sess
   if (what.only_when_idle() && environment.registry.any_active()) {
     return absl::AbortedError("a session works on the GPU; ask again when it is idle");
   }
+  if (what.of_tenant()) return session.ReleaseTenant(extent);
   return session.ReleaseImage(extent, what.has_left_host(), deadline);
 }
 

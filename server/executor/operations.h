@@ -12,6 +12,7 @@
 #include "server/executor/session/session_registry.h"
 #include "server/executor/session_memory/node_windows.h"
 #include "server/executor/session_memory/peer_pools.h"
+#include "server/executor/session_memory/tenant_memories.h"
 
 namespace torpor::executor {
 
@@ -21,6 +22,7 @@ struct OperationEnvironment {
   SessionRegistry& registry;
   MemoryDirectory& directory;
   const NodeWindows& windows;
+  TenantMemories& tenants;
   PeerPools& peer_pools;
   const PoolClient* pool_owner;  // null: this process owns the GPU's memory
   std::string descriptor_socket;

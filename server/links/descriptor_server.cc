@@ -32,7 +32,8 @@ pid_t PeerProcess(int socket) {
 }
 
 bool IsForExecutors(wire::SharedMemory what) {
-  return what == wire::SharedMemory::kImage || what == wire::SharedMemory::kBlockStates;
+  return what == wire::SharedMemory::kImage || what == wire::SharedMemory::kBlockStates ||
+         what == wire::SharedMemory::kTenantFile;
 }
 
 bool IsKnown(wire::SharedMemory what) {
@@ -138,8 +139,10 @@ bool DescriptorServer::Answer(const Connection& connection) const {
     reply.error = EACCES;
     return SendReply(connection.socket.get(), reply, -1);
   }
-  reply.bytes = (*memory)->size(request.what);
-  return SendReply(connection.socket.get(), reply, (*memory)->descriptor(request.what));
+  const MemoryFile& file = (*memory)->file(request.what);
+  if (file.descriptor() < 0) reply.error = ENOENT;
+  reply.bytes = file.size();
+  return SendReply(connection.socket.get(), reply, file.descriptor());
 }
 
 }  // namespace torpor::server

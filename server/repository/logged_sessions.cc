@@ -134,6 +134,10 @@ void LoggedSessions::Take(const ImageBack& record) {
   if (LoggedSession* const session = Mutable(record.session)) session->spilled.reset();
 }
 
+void LoggedSessions::Take(const TenantFileHeld& record) {
+  if (LoggedSession* const session = Mutable(record.session)) session->tenant = record.tenant;
+}
+
 std::vector<SessionRecord> LoggedSessions::Records() const {
   std::vector<SessionRecord> records = {begun_};
   for (const GpuProcessRan& process : processes_) records.emplace_back(process);
@@ -145,6 +149,7 @@ std::vector<SessionRecord> LoggedSessions::Records() const {
     for (const std::uint64_t request : session.frees) {
       records.emplace_back(Freed{id.value, MemoryKind::kDevice, request, kNowhere});
     }
+    if (!session.tenant.empty()) records.emplace_back(TenantFileHeld{id.value, session.tenant});
     if (session.is_unsaved) records.emplace_back(WorkUnsaved{id.value, true});
     if (!session.why_not.empty()) {
       records.emplace_back(EndsWithTorpord{id.value, session.why_not});

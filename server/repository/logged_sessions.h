@@ -20,7 +20,7 @@ namespace torpor::server {
 
 // Sessions of a later version are lost with their torpord.
 inline constexpr std::uint64_t kSessionLogVersion =
-    3;  // 2: without spares, strikes; 1: nor images on the disk
+    4;  // 3: without tenants' files; 2: nor spares, strikes; 1: nor images on the disk
 
 // Which of a session's memories a record is about.
 enum class MemoryKind : std::uint32_t { kDevice, kHost };
@@ -218,10 +218,22 @@ struct FunctionStruck {
   bool operator==(const FunctionStruck&) const = default;
 };
 
+// Blocks of the session's image may lie in the tenant's file.
+struct TenantFileHeld {
+  std::uint64_t session = 0;
+  std::string tenant{};
+
+  template <typename V>
+  void Visit(V& v) {
+    v(session), v(tenant);
+  }
+};
+
 // Append only: the index is the type in the file.
-using SessionRecord = std::variant<LogBegun, ExecutorRan, SessionOpened, SegmentsHeld, Allocated,
-                                   Freed, WorkUnsaved, EndsWithTorpord, SessionClosed, ClientAway,
-                                   ImageSpilled, ImageBack, GpuProcessRan, FunctionStruck>;
+using SessionRecord =
+    std::variant<LogBegun, ExecutorRan, SessionOpened, SegmentsHeld, Allocated, Freed, WorkUnsaved,
+                 EndsWithTorpord, SessionClosed, ClientAway, ImageSpilled, ImageBack, GpuProcessRan,
+                 FunctionStruck, TenantFileHeld>;
 
 // --- State --------------------------------------------------------------------------------------
 
@@ -249,6 +261,7 @@ struct LoggedSession {
   std::string why_not;                 // it lives no longer than its torpord; empty: it may
   std::int64_t client_away_since = 0;  // as in ClientAway
   std::optional<SpilledImage> spilled;
+  std::string tenant;  // as in TenantFileHeld; empty: no block lies in a tenant's file
 
   LoggedMemory& MemoryOf(MemoryKind kind) { return kind == MemoryKind::kDevice ? device : host; }
 };
@@ -287,6 +300,7 @@ class LoggedSessions {
   void Take(const ClientAway& record);
   void Take(const ImageSpilled& record);
   void Take(const ImageBack& record);
+  void Take(const TenantFileHeld& record);
   void Take(const FunctionStruck& record) { strikes_[record.function] = record; }
   LoggedSession* Mutable(std::uint64_t session);
 

@@ -4,25 +4,27 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <span>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "memory/block_states.h"
 #include "memory/checkpoint.h"
 #include "memory/extent_set.h"
 #include "proto/wire/descriptor_socket.h"
+#include "server/repository/mapped_states.h"
+#include "server/repository/memory_file.h"
 
 namespace torpor::server {
 
-// The shared memory of one session: sealed, sparse memory files that the client and the executors
-// map. Image and host arena are as large as the node's address ranges; the client and the executors
-// use the segments that the session owns. Unwritten bytes cost nothing and read as zero.
-// Thread-safe.
+// The shared memory of one session: memory files that the client and the executors map. Image and
+// host arena are as large as the node's address ranges; the client and the executors use the
+// segments that the session owns. Thread-safe.
 class SessionFiles {
  public:
-  // All kinds of files.
+  // The kinds of files that a session has of its own.
   static constexpr std::array kKinds = {wire::SharedMemory::kWindow, wire::SharedMemory::kHostArena,
                                         wire::SharedMemory::kImage,
                                         wire::SharedMemory::kBlockStates};
@@ -39,14 +41,23 @@ class SessionFiles {
   // is missing, or no sealed file of its size.
   static absl::StatusOr<std::unique_ptr<SessionFiles>> Adopt(
       const Sizes& sizes, std::map<wire::SharedMemory, UniqueFd> descriptors);
+  // The same for a tenant's file, where sessions have images of `image_bytes`.
+  static absl::StatusOr<std::shared_ptr<MemoryFile>> CreateTenantFile(Bytes image_bytes);
+  static absl::StatusOr<std::shared_ptr<MemoryFile>> AdoptTenantFile(Bytes image_bytes,
+                                                                     UniqueFd descriptor);
   SessionFiles(const SessionFiles&) = delete;
   SessionFiles& operator=(const SessionFiles&) = delete;
   ~SessionFiles();
 
-  // The descriptor of a file; valid as long as this object.
-  int descriptor(wire::SharedMemory what) const;
+  // Sets the file in which blocks may lie that equal blocks of the tenant's other sessions; none
+  // at first. Before other threads know the object.
+  void SetTenantFile(std::shared_ptr<const MemoryFile> file) { tenant_file_ = std::move(file); }
+
+  const MemoryFile& file(wire::SharedMemory what) const;
+  // The descriptor of a file; valid as long as this object. -1 if there is no tenant's file.
+  int descriptor(wire::SharedMemory what) const { return file(what).descriptor(); }
   // Size of the file, of which most may be unwritten.
-  Bytes size(wire::SharedMemory what) const;
+  Bytes size(wire::SharedMemory what) const { return file(what).size(); }
 
   // Gives the bytes [offset, offset + bytes) back to the system: the range reads as zero from now
   // on. Image blocks that lie wholly in the range become untouched. Takes about 0.1 s per gigabyte
@@ -63,45 +74,36 @@ class SessionFiles {
   // pinned. Treats image blocks as Discard does.
   absl::Status Clear(wire::SharedMemory what, Bytes offset, Bytes bytes);
 
-  // Returns the extents of the file that have pages: all others read as zero.
-  absl::StatusOr<memory::ExtentSet> WrittenExtents(wire::SharedMemory what) const;
-  // Read and write bytes of the file, whoever has the file mapped. Say in an error what failed.
-  absl::Status Read(wire::SharedMemory what, Bytes offset, std::span<std::uint8_t> into) const;
-  absl::Status Write(wire::SharedMemory what, Bytes offset,
-                     std::span<const std::uint8_t> bytes) const;
   // Gives all pages of the file back to the system. Keeps the states of blocks, which tell of the
   // bytes that were there. Takes about 0.1 s per gigabyte in use.
-  absl::Status GiveBackPages(wire::SharedMemory what) const;
+  absl::Status GiveBackPages(wire::SharedMemory what) const {
+    return file(what).GiveBack({0, size(what)});
+  }
 
   // As of which command the image is.
   memory::Checkpoint checkpoint() const { return memory::Checkpoint(*checkpoint_); }
+  // Maps the states of the blocks of an extent, which is not empty.
+  absl::StatusOr<MappedStates> MapStates(memory::Extent extent) const;
 
   // Host memory in bytes that the file really occupies.
-  Bytes resident_bytes(wire::SharedMemory what) const;
+  Bytes resident_bytes(wire::SharedMemory what) const { return file(what).resident_bytes(); }
 
  private:
   SessionFiles() = default;
 
-  struct File {
-    UniqueFd fd;
-    Bytes bytes = 0;
-  };
-
-  static absl::StatusOr<File> CreateFile(const char* name, Bytes bytes);
-  absl::Status PunchHole(wire::SharedMemory what, Bytes offset, Bytes bytes) const;
   // Bytes of the file, of sessions with these sizes.
   static Bytes SizeOf(wire::SharedMemory what, const Sizes& sizes);
   absl::Status MapCheckpoint(const Sizes& sizes);
-  File& file(wire::SharedMemory what);
   // Notes zeros in the states of the blocks, if `what` is the image.
   absl::Status NoteZeros(wire::SharedMemory what, Bytes offset, Bytes bytes) const;
-  const File& file(wire::SharedMemory what) const;
+  // Makes a part of a block zeros wherever its bytes lie but at its own place, which becomes its
+  // home in place of the tenant's file. `block`: as `states` counts.
+  absl::Status ClearPartly(memory::BlockStates& states, std::size_t block,
+                           memory::Extent part) const;
 
-  File image_;
-  File host_arena_;
-  File window_;
-  File block_states_;
-  memory::CheckpointRecord* checkpoint_ = nullptr;  // the mapped page of block_states_
+  std::map<wire::SharedMemory, MemoryFile> files_;
+  std::shared_ptr<const MemoryFile> tenant_file_;
+  memory::CheckpointRecord* checkpoint_ = nullptr;  // the mapped page of the block states
 };
 
 }  // namespace torpor::server

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,6 +23,13 @@ class SessionKeeper {
   // them, InvalidArgument for others than expected. Once a session.
   virtual absl::StatusOr<std::shared_ptr<SessionFiles>> Take(SessionId session,
                                                              const SessionFiles::Sizes& sizes) = 0;
+
+  // The same for a tenant's file, by the tenant's name.
+  virtual absl::Status KeepTenantFile(const std::string& tenant, const MemoryFile& file) = 0;
+  virtual void RemoveTenantFile(const std::string& tenant) = 0;
+  // Null without a file, or if it is another than expected. Once a tenant.
+  virtual std::shared_ptr<const MemoryFile> TakeTenantFile(const std::string& tenant,
+                                                           Bytes image_bytes) = 0;
 };
 
 }  // namespace torpor::server

@@ -54,7 +54,7 @@ std::vector<SpilledPiece> PiecesOf(const std::vector<Extent>& extents) {
 
 absl::StatusOr<std::vector<SpilledPiece>> PiecesToWrite(const SessionFiles& session,
                                                         const ExtentSet& unused) {
-  TORPOR_ASSIGN_OR_RETURN(ExtentSet written, session.WrittenExtents(kImage));
+  TORPOR_ASSIGN_OR_RETURN(ExtentSet written, session.file(kImage).Written());
   for (const Extent& extent : unused.extents()) written.Remove(extent);
   return PiecesOf(written.extents());
 }
@@ -83,7 +83,7 @@ class DiskWork {
 absl::StatusOr<std::span<const std::uint8_t>> Load(const SessionFiles& session, SpilledPiece& piece,
                                                    const PieceBuffer& buffer) {
   const std::span<std::uint8_t> bytes = buffer.first(piece.bytes);
-  TORPOR_RETURN_IF_ERROR(session.Read(kImage, piece.offset, bytes));
+  TORPOR_RETURN_IF_ERROR(session.file(kImage).Read(piece.offset, bytes));
   piece.hash = XXH3_64bits(bytes.data(), bytes.size());
   const std::span<std::uint8_t> padded = buffer.first(BytesOnDisk(piece.bytes));
   std::fill(padded.begin() + static_cast<std::ptrdiff_t>(piece.bytes), padded.end(), 0);
@@ -111,7 +111,7 @@ absl::Status PutBack(const SessionFiles& session, const SpilledPiece& piece,
                      std::span<const std::uint8_t> bytes, const std::string& path,
                      std::uint64_t at) {
   if (XXH3_64bits(bytes.data(), bytes.size()) == piece.hash) {
-    return session.Write(kImage, piece.offset, bytes);
+    return session.file(kImage).Write(piece.offset, bytes);
   }
   return absl::DataLossError(absl::StrCat(path, " has other bytes at ", at,
                                           " than were written there: the disk is failing"));

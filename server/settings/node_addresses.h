@@ -26,6 +26,8 @@ inline constexpr Bytes kMinNodeAddresses = 1024 * kGiB;
 // Returns the least whole chunks of 1 GiB or more whose block states are whole pages.
 Bytes DeviceSegmentBytes(Bytes chunk_bytes);
 inline constexpr Bytes kHostSegmentBytes = 64 * kMiB;
+// Places in tenants' files are given to tenants in whole segments.
+inline constexpr Bytes kTenantSegmentBytes = 1 * kGiB;
 
 // Returns the layouts to try, the best first: `bytes` of GPU addresses from `base` on, then the
 // same elsewhere, then half as much, and so on to kMinNodeAddresses. All lie below the addresses

@@ -193,6 +193,37 @@ TEST_F(BlockStatesTest, APendingBlockKeepsItsHome) {
   EXPECT_FALSE(states_.IsInStep(2, kHash));
 }
 
+TEST_F(BlockStatesTest, EqualBlocksHaveOneHome) {
+  states_.NoteUpload({0, 2 * kBlock});
+  states_.SetInStep(0, kHash);
+  for (const std::size_t block : {0, 1}) states_.Move(block, TenantHome(77));
+  EXPECT_EQ(states_.home(0), states_.home(1));
+  EXPECT_TRUE(IsTenantHome(states_.home(0)) && !IsAnnexHome(states_.home(0)));
+  EXPECT_EQ(PlaceOfHome(0, states_.home(0)), 77u);
+  EXPECT_TRUE(states_.IsInStep(0, kHash)) << "the bytes are the same";
+  std::vector<std::size_t> places;
+  states_.AppendAnnexPlaces(0, places);
+  EXPECT_TRUE(places.empty());
+  states_.AppendTenantPlaces(0, places);
+  EXPECT_EQ(places, (std::vector<std::size_t>{77}));
+}
+
+TEST_F(BlockStatesTest, AChangedBlockLeavesItsEquals) {
+  states_.NoteUpload({0, 2 * kBlock});
+  checkpoint_.Commit(1);
+  for (const std::size_t block : {0, 1}) states_.Move(block, TenantHome(block));
+  EXPECT_FALSE(states_.NeedsAnnex(0)) << "the own place is free";
+  states_.NoteChanged(0, kOwnPlace);
+  EXPECT_EQ(states_.home(0), kOwnPlace);
+  std::vector<std::size_t> places;
+  states_.AppendTenantPlaces(0, places);
+  EXPECT_EQ(places, (std::vector<std::size_t>{0})) << "the last checkpoint's bytes";
+  EXPECT_FALSE(states_.RollBack(0));
+  EXPECT_EQ(states_.home(0), TenantHome(0));
+  states_.NoteOverwritten(1);
+  EXPECT_EQ(states_.home(1), kOwnPlace) << "nobody writes to the tenant's file";
+}
+
 TEST_F(BlockStatesTest, FreedMemoryHasItsOwnPlaceAgain) {
   states_.NoteChanged(2, 7);
   checkpoint_.Commit(1);

@@ -14,7 +14,8 @@ namespace {
 Bytes TakenBy(const ClientSession& session) {
   const SessionAllocations& memory = session.memory;
   const bool has_image = memory.device && !memory.spill.is_on_disk();
-  return kSessionBytes + (has_image ? memory.device->occupied_bytes() : 0) +
+  const Bytes image = has_image ? memory.device->occupied_bytes() : 0;
+  return kSessionBytes + image - std::min(image, memory.at_tenant.bytes()) +
          (memory.host ? memory.host->occupied_bytes() : 0);
 }
 
@@ -44,6 +45,11 @@ absl::Status HostBudget::Admit(ClientSession& session) {
 void HostBudget::Settle(ClientSession& session) { Count(session, TakenBy(session)); }
 
 void HostBudget::Forget(ClientSession& session) { Count(session, 0); }
+
+void HostBudget::SetTenantFiles(Bytes bytes) {
+  use_.used += bytes - use_.tenant_files;
+  use_.tenant_files = bytes;
+}
 
 void HostBudget::Count(ClientSession& session, Bytes bytes) {
   use_.used += bytes - session.memory.charge.bytes;  // unsigned, wraps to the difference

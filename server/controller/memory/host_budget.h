@@ -14,7 +14,8 @@ namespace torpor::server {
 inline constexpr Bytes kSessionBytes = 128 * kKiB;
 
 // How much host memory sessions may take, and take. Allocations count, in whole chunks, written or
-// not: a write-back must never find the memory gone. On the controller's thread.
+// not: a write-back must never find the memory gone. Blocks in tenants' files count once. On the
+// controller's thread.
 class HostBudget {
  public:
   static constexpr Bytes kUnlimited = std::numeric_limits<Bytes>::max();
@@ -22,6 +23,7 @@ class HostBudget {
   struct Use {
     Bytes budget = kUnlimited;
     Bytes used = 0;
+    Bytes tenant_files = 0;  // of `used`: blocks that sessions share
     std::uint64_t refusals = 0;
   };
 
@@ -34,6 +36,9 @@ class HostBudget {
   // The session has freed memory, was restored with allocations, or its image has left host memory
   // or comes back.
   void Settle(ClientSession& session);
+  // Tenants' files have so many bytes together. A session's blocks there do not count as its own: a
+  // session that changes them takes more at once, whatever the budget.
+  void SetTenantFiles(Bytes bytes);
   // The session has no memory any more.
   void Forget(ClientSession& session);
 

@@ -46,6 +46,8 @@ class SessionSegments {
   // Call after an allocation of the session was freed, and when its image has left host memory or
   // is about to come back.
   void Settle(ClientSession& session) { budget_.Settle(session); }
+  // As HostBudget.
+  void SetTenantFiles(Bytes bytes) { budget_.SetTenantFiles(bytes); }
   // Takes all segments back. No executor and no client uses them any more.
   void Release(ClientSession& session);
 

@@ -58,6 +58,18 @@ struct ImageSpill {
   bool is_on_disk() const { return state == State::kOnDisk; }
 };
 
+// A session's blocks in the tenant's file. See BlockSharing. A plain record.
+struct TenantBlocks {
+  std::string tenant;               // of the session's function when it was opened
+  std::vector<std::size_t> places;  // homes of blocks, as far as known; one may be there twice
+  // The checkpoint whose blocks were looked at last, and the present one, seen first at `since`.
+  std::optional<std::uint64_t> looked_at;
+  std::uint64_t seen = 0;
+  TimePoint since{};
+
+  Bytes bytes() const { return places.size() * wire::kImageBlockBytes; }
+};
+
 // A session's addresses, its allocations, and the files behind both. A plain record.
 struct SessionAllocations {
   SessionKey key{};       // shown by the client and by executors for the files' descriptors
@@ -77,6 +89,7 @@ struct SessionAllocations {
   FreedChunks freed;
   HostCharge charge;
   ImageSpill spill;
+  TenantBlocks at_tenant;
   // The new chunks of an allocation for which the scheduler has found no room yet: only their
   // addresses are taken. Of no bytes if no allocation waits.
   memory::Block growth;

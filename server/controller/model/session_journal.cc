@@ -42,6 +42,9 @@ void SessionJournal::Begin(ClientSession& session, const FunctionInstance& insta
                     .address_limit = memory.address_limit,
                     .replays = instance.replays()});
   NoteSegments(session, MemoryKind::kDevice);
+  if (memory.files->descriptor(wire::SharedMemory::kTenantFile) >= 0) {
+    log_->Append(TenantFileHeld{session.id.value, memory.at_tenant.tenant});
+  }
   if (instance.shards.size() > 1) return Exclude(session, "its program has several devices");
   const absl::Status kept = keeper_->Keep(session.id, *memory.files);
   if (kept.ok()) return;

@@ -30,6 +30,7 @@
 #include "server/executor/image/image_uploads.h"
 #include "server/executor/image/peer_source.h"
 #include "server/executor/image/swap_options.h"
+#include "server/executor/image/tenant_memory.h"
 
 namespace torpor::executor {
 
@@ -38,6 +39,7 @@ struct ImageFiles {
   SharedMapping image;
   SharedMapping annex;  // as large
   ImageBlocks::Files blocks;
+  std::shared_ptr<TenantMemory> tenant;  // null: no block lies in the tenant's file
 };
 
 // Bytes that a swap-in has copied.
@@ -168,6 +170,8 @@ class DeviceImage {
   // leave the file, or with `has_left` live bytes of an image that has left host memory whole. No
   // copy of the session is pending.
   absl::Status ReleaseHost(memory::Extent extent, bool has_left = false);
+  // Unpins slots of the tenant's file, where no block of any session lies.
+  absl::Status ReleaseTenant(memory::Extent slots) const { return host_.ReleaseTenant(slots); }
 
   // Returns the GPU's address of [address, address + bytes); 0 if the range is not resident memory
   // of the session. Takes any numbers.

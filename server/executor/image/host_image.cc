@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -21,16 +22,26 @@ memory::ExtentSet SetOf(const std::vector<memory::Extent>& extents) {
 
 }  // namespace
 
-HostImage::HostImage(const Device& device, SharedMapping own, SharedMapping annex,
-                     const memory::BlockStates& states, bool is_pinned)
-    : own_(std::move(own)),
-      annex_(std::move(annex)),
+HostImage::HostImage(const Device& device, Files files, memory::BlockStates& states, bool is_pinned)
+    : files_(std::move(files)),
       states_(states),
       is_pinned_(is_pinned),
-      own_pins_(device, own_.data(), own_.bytes(), kPinUnit),
-      annex_pins_(device, annex_.data(), annex_.bytes(), kPinUnit) {}
+      own_pins_(device, files_.own.data(), files_.own.bytes(), kPinUnit),
+      annex_pins_(device, files_.annex.data(), files_.annex.bytes(), kPinUnit) {}
 
-absl::Status HostImage::Map(memory::Extent extent) { return own_.Ensure(extent); }
+absl::Status HostImage::Map(memory::Extent extent) { return files_.own.Ensure(extent); }
+
+absl::StatusOr<const SharedMapping*> HostImage::MappingOf(File file) const {
+  if (file == File::kOwn) return &files_.own;
+  if (file == File::kAnnex) return &files_.annex;
+  if (files_.tenant) return &files_.tenant->mapping();
+  return absl::DataLossError("a block lies in the tenant's file, which torpord does not offer");
+}
+
+PinnedMemory& HostImage::PinsOf(File file) {
+  if (file == File::kOwn) return own_pins_;
+  return file == File::kAnnex ? annex_pins_ : files_.tenant->pins();
+}
 
 std::vector<HostImage::Run> HostImage::RunsOf(memory::Extent extent) const {
   const Bytes unit = states_.block_bytes();
@@ -41,8 +52,10 @@ std::vector<HostImage::Run> HostImage::RunsOf(memory::Extent extent) const {
     const Bytes place = memory::PlaceOfHome(block, home) * unit;
     const Run next{{extent.begin, std::min(extent.end, (block + 1) * unit)},
                    place + extent.begin % unit,
-                   home != memory::kOwnPlace};
-    const bool goes_on = !runs.empty() && runs.back().is_annex == next.is_annex &&
+                   memory::IsTenantHome(home)  ? File::kTenant
+                   : memory::IsAnnexHome(home) ? File::kAnnex
+                                               : File::kOwn};
+    const bool goes_on = !runs.empty() && runs.back().file == next.file &&
                          runs.back().begin + runs.back().extent.bytes() == next.begin;
     if (goes_on) {
       runs.back().extent.end = next.extent.end;
@@ -54,12 +67,27 @@ std::vector<HostImage::Run> HostImage::RunsOf(memory::Extent extent) const {
   return runs;
 }
 
+absl::Status HostImage::MakeWritable(memory::Extent extent) const {
+  const Bytes unit = states_.block_bytes();
+  for (Bytes block = extent.begin / unit; block * unit < extent.end; ++block) {
+    if (!memory::IsTenantHome(states_.home(block))) continue;
+    const memory::Extent own{block * unit, (block + 1) * unit};
+    TORPOR_RETURN_IF_ERROR(files_.own.Ensure(own));
+    TORPOR_ASSIGN_OR_RETURN(const std::vector<Part> shared, PartsOf(own));
+    for (const Part& part : shared) {
+      std::memcpy(files_.own.data() + part.extent.begin, part.data, part.extent.bytes());
+    }
+    states_.Move(block, memory::kOwnPlace);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<HostImage::Part>> HostImage::PartsOf(memory::Extent extent) const {
   std::vector<Part> parts;
   for (const Run& run : RunsOf(extent)) {
-    const SharedMapping& file = run.is_annex ? annex_ : own_;
-    TORPOR_RETURN_IF_ERROR(file.Ensure(run.place()));
-    parts.push_back({run.extent, file.data() + run.begin});
+    TORPOR_ASSIGN_OR_RETURN(const SharedMapping* const mapping, MappingOf(run.file));
+    TORPOR_RETURN_IF_ERROR(mapping->Ensure(run.place()));
+    parts.push_back({run.extent, mapping->data() + run.begin});
   }
   return parts;
 }
@@ -69,8 +97,9 @@ absl::StatusOr<std::vector<HostImage::Part>> HostImage::PinnedPartsOf(memory::Ex
   std::vector<Part> parts;
   for (const Run& run : RunsOf(extent)) {
     const memory::Extent place = run.place();
-    TORPOR_RETURN_IF_ERROR((run.is_annex ? annex_ : own_).Ensure(place));
-    PinnedMemory& pins = run.is_annex ? annex_pins_ : own_pins_;
+    TORPOR_ASSIGN_OR_RETURN(const SharedMapping* const mapping, MappingOf(run.file));
+    TORPOR_RETURN_IF_ERROR(mapping->Ensure(place));
+    PinnedMemory& pins = PinsOf(run.file);
     TORPOR_RETURN_IF_ERROR(pins.Ensure(place));
     for (const memory::Extent& piece : pins.Split(place)) {
       const Bytes before = piece.begin - place.begin;
@@ -82,6 +111,7 @@ absl::StatusOr<std::vector<HostImage::Part>> HostImage::PinnedPartsOf(memory::Ex
 }
 
 absl::Status HostImage::Clear(memory::Extent extent) const {
+  TORPOR_RETURN_IF_ERROR(MakeWritable(extent));
   TORPOR_ASSIGN_OR_RETURN(const std::vector<Part> homes, PartsOf(extent));
   for (const Part& home : homes) std::memset(home.data, 0, home.extent.bytes());
   return absl::OkStatus();
@@ -89,14 +119,14 @@ absl::Status HostImage::Clear(memory::Extent extent) const {
 
 absl::StatusOr<bool> HostImage::PinNext(const Written& written) {
   if (!is_pinned_) return false;
-  const std::optional<Bytes> pages = own_.PageBytes();
+  const std::optional<Bytes> pages = files_.own.PageBytes();
   // What is written has got pages. Looking at the states would take longer.
   if (pages && pages == pinned_at_) return false;
   const absl::StatusOr<std::vector<memory::Extent>> extents = written();
   absl::StatusOr<bool> has_pinned = extents.ok() ? PinNextOf(*extents) : extents.status();
   if (!has_pinned.ok()) {
     // Trying again is in vain until something changes.
-    pinned_at_ = own_.PageBytes();
+    pinned_at_ = files_.own.PageBytes();
   } else if (*has_pinned) {
     pinned_at_.reset();
   } else {
@@ -107,14 +137,16 @@ absl::StatusOr<bool> HostImage::PinNext(const Written& written) {
 
 absl::StatusOr<bool> HostImage::PinNextOf(const std::vector<memory::Extent>& written) {
   // Of an image on the disk the states tell, and the files have nothing: pinning would fill them.
-  const memory::ExtentSet own_pages = SetOf(own_.WithPages());
-  const memory::ExtentSet annex_pages = SetOf(annex_.WithPages());
+  std::map<File, memory::ExtentSet> pages;
+  pages[File::kOwn] = SetOf(files_.own.WithPages());
+  pages[File::kAnnex] = SetOf(files_.annex.WithPages());
+  if (files_.tenant) pages[File::kTenant] = SetOf(files_.tenant->mapping().WithPages());
   for (const memory::Extent& extent : written) {
     for (const Run& run : RunsOf(extent)) {
-      if ((run.is_annex ? annex_pages : own_pages).Within(run.place()).empty()) continue;
-      TORPOR_RETURN_IF_ERROR((run.is_annex ? annex_ : own_).Ensure(run.place()));
-      PinnedMemory& pins = run.is_annex ? annex_pins_ : own_pins_;
-      TORPOR_ASSIGN_OR_RETURN(const bool has_pinned, pins.RegisterNext(run.place()));
+      if (pages[run.file].Within(run.place()).empty()) continue;
+      TORPOR_ASSIGN_OR_RETURN(const SharedMapping* const mapping, MappingOf(run.file));
+      TORPOR_RETURN_IF_ERROR(mapping->Ensure(run.place()));
+      TORPOR_ASSIGN_OR_RETURN(const bool has_pinned, PinsOf(run.file).RegisterNext(run.place()));
       if (has_pinned) return true;
     }
   }
@@ -129,8 +161,12 @@ absl::Status HostImage::ReleaseOwn(memory::Extent extent) {
 absl::Status HostImage::ReleaseAll(memory::Extent extent) {
   absl::Status status = own_pins_.UnregisterOverlapping(extent);
   status.Update(annex_pins_.UnregisterOverlapping(extent));
-  pinned_at_ = own_.PageBytes();
+  pinned_at_ = files_.own.PageBytes();
   return status;
+}
+
+absl::Status HostImage::ReleaseTenant(memory::Extent slots) const {
+  return files_.tenant ? files_.tenant->pins().UnregisterOverlapping(slots) : absl::OkStatus();
 }
 
 }  // namespace torpor::executor

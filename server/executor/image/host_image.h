@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -13,12 +14,13 @@
 #include "server/executor/gpu/device.h"
 #include "server/executor/gpu/pinned_memory.h"
 #include "server/executor/gpu/shared_mapping.h"
+#include "server/executor/image/tenant_memory.h"
 
 namespace torpor::executor {
 
 // A session's image in host memory. A block's bytes lie at the block's own place in the image's
-// file, or at another block's place in the annex, a second file of the same shape. Extents are
-// bytes from the begin of the session's range.
+// file, at another block's place in the annex, a second file of the same shape, or in the tenant's
+// file. Extents are bytes from the begin of the session's range.
 class HostImage {
  public:
   // A part of an extent, contiguous in memory.
@@ -27,14 +29,24 @@ class HostImage {
     std::uint8_t* data = nullptr;
   };
 
+  // The image's memory. A plain record.
+  struct Files {
+    SharedMapping own;
+    SharedMapping annex;
+    std::shared_ptr<TenantMemory> tenant;  // null: no block has a place there
+  };
+
   // `states` are the blocks', and must outlive this object. Pins nothing unless `is_pinned`.
-  HostImage(const Device& device, SharedMapping own, SharedMapping annex,
-            const memory::BlockStates& states, bool is_pinned);
+  HostImage(const Device& device, Files files, memory::BlockStates& states, bool is_pinned);
 
   // Maps the own places of an extent, which is the session's from now on.
   absl::Status Map(memory::Extent extent);
   // Whether the own places of [offset, offset + bytes) are mapped. Safe for untrusted numbers.
-  bool Holds(std::uint64_t offset, Bytes bytes) const { return own_.Holds(offset, bytes); }
+  bool Holds(std::uint64_t offset, Bytes bytes) const { return files_.own.Holds(offset, bytes); }
+
+  // Call before bytes of the extent are written to its homes: blocks leave the tenant's file for
+  // their own places, with their bytes.
+  absl::Status MakeWritable(memory::Extent extent) const;
 
   // Maps all homes of the extent. Returns where its bytes lie, ascending.
   absl::StatusOr<std::vector<Part>> PartsOf(memory::Extent extent) const;
@@ -55,22 +67,29 @@ class HostImage {
   // Unpins all homes that blocks of the extent may have. All pages have left the files: PinNext
   // pins nothing before the files change. No copy is pending.
   absl::Status ReleaseAll(memory::Extent extent);
+  // Unpins slots of the tenant's file, which are about to leave the file. No session has a block
+  // there.
+  absl::Status ReleaseTenant(memory::Extent slots) const;
 
  private:
+  enum class File { kOwn, kAnnex, kTenant };
+
   // A part of an extent with its homes side by side in a single file.
   struct Run {
     memory::Extent extent;
     Bytes begin = 0;  // in the file
-    bool is_annex = false;
+    File file = File::kOwn;
 
     memory::Extent place() const { return {begin, begin + extent.bytes()}; }
   };
   std::vector<Run> RunsOf(memory::Extent extent) const;
   absl::StatusOr<bool> PinNextOf(const std::vector<memory::Extent>& written);
+  // DataLoss if there is no such file.
+  absl::StatusOr<const SharedMapping*> MappingOf(File file) const;
+  PinnedMemory& PinsOf(File file);
 
-  const SharedMapping own_;
-  const SharedMapping annex_;
-  const memory::BlockStates& states_;
+  const Files files_;
+  memory::BlockStates& states_;
   const bool is_pinned_;
   PinnedMemory own_pins_;
   PinnedMemory annex_pins_;

@@ -34,7 +34,7 @@ class ImageBlocks {
   ImageBlocks(Files files, bool keeps_checkpoints, const ImageBacking& backing,
               BlockHasher& hasher);
 
-  const memory::BlockStates& states() const { return states_; }
+  memory::BlockStates& states() { return states_; }
   memory::Checkpoint checkpoint() const { return states_.checkpoint(); }
 
   // Maps the states of the blocks in the extent's chunks, which are the session's from now on. Call

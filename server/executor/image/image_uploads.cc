@@ -32,6 +32,7 @@ bool ImageUploads::IsFinal(std::uint64_t address, Bytes bytes) const {
 // Pins nothing: the executor does that when idle, in larger pieces.
 absl::Status ImageUploads::Save(std::uint64_t address, std::span<const std::uint8_t> bytes) {
   const memory::Extent extent = ExtentOf(address, bytes.size());
+  TORPOR_RETURN_IF_ERROR(parts_.host.MakeWritable(extent));
   TORPOR_ASSIGN_OR_RETURN(const std::vector<HostImage::Part> homes, parts_.host.PartsOf(extent));
   parts_.blocks.OnUpload(extent);
   for (const HostImage::Part& home : homes) {
@@ -42,6 +43,7 @@ absl::Status ImageUploads::Save(std::uint64_t address, std::span<const std::uint
 
 absl::Status ImageUploads::SaveBehind(CUstream stream, std::uint64_t address, Bytes bytes) {
   const memory::Extent extent = ExtentOf(address, bytes);
+  TORPOR_RETURN_IF_ERROR(parts_.host.MakeWritable(extent));
   parts_.blocks.OnUpload(extent);
   return parts_.copies.Out(extent, stream);
 }

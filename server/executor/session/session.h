@@ -102,6 +102,10 @@ class Session {
   // Lets go of host memory of the image that leaves the file, or has left: freed chunks or, with
   // `has_left`, the whole image. Waits until all work is done; DeadlineExceeded otherwise.
   absl::Status ReleaseImage(memory::Extent extent, bool has_left, TimePoint deadline);
+  // As DeviceImage::ReleaseTenant.
+  absl::Status ReleaseTenant(memory::Extent slots) const {
+    return memory_->image().ReleaseTenant(slots);
+  }
   // Whether blocks of the session's memory may be moved, as far as known in advance.
   bool may_be_moved();
   // Moves one block if allowed; see ImageBacking::Move. Requires that no operation of any session

@@ -32,9 +32,21 @@ class FakeKeeper final : public SessionKeeper {
     }
     return SessionFiles::Adopt(sizes, std::move(copies));
   }
+  absl::Status KeepTenantFile(const std::string& tenant, const MemoryFile& file) override {
+    tenant_files[tenant] = UniqueFd(dup(file.descriptor()));
+    return absl::OkStatus();
+  }
+  void RemoveTenantFile(const std::string& tenant) override { tenant_files.erase(tenant); }
+  std::shared_ptr<const MemoryFile> TakeTenantFile(const std::string& tenant,
+                                                   Bytes image_bytes) override {
+    const auto found = tenant_files.find(tenant);
+    if (found == tenant_files.end()) return nullptr;
+    return SessionFiles::AdoptTenantFile(image_bytes, UniqueFd(dup(found->second.get()))).value();
+  }
 
   absl::Status why_not;
   std::map<SessionId, Files> kept;
+  std::map<std::string, UniqueFd> tenant_files;
 };
 
 class ResumeTest : public ControllerHarness {

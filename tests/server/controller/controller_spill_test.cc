@@ -48,7 +48,7 @@ class ControllerSpill : public ControllerHarness {
     const auto block = Malloc(client, kMemory);
     EXPECT_EQ(block->error, kCudaSuccess) << block->message;
     addresses_[client.hello.session_id] = block->address;
-    EXPECT_TRUE(FilesOf(client)->Write(kImage, OffsetOf(client), Pattern(first)).ok());
+    EXPECT_TRUE(FilesOf(client)->file(kImage).Write(OffsetOf(client), Pattern(first)).ok());
     return client;
   }
   Bytes OffsetOf(const Client& client) {
@@ -61,7 +61,7 @@ class ControllerSpill : public ControllerHarness {
   }
   std::vector<std::uint8_t> MemoryOf(const Client& client) {
     std::vector<std::uint8_t> bytes(kMemory);
-    EXPECT_TRUE(FilesOf(client)->Read(kImage, OffsetOf(client), bytes).ok());
+    EXPECT_TRUE(FilesOf(client)->file(kImage).Read(OffsetOf(client), bytes).ok());
     return bytes;
   }
   Bytes PagesOf(const Client& client) { return FilesOf(client)->resident_bytes(kImage); }

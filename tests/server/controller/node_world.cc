@@ -24,8 +24,8 @@ NodeWorld::NodeWorld()
             {.addresses = AddressesOf(config_),
              .address_range = config_.session.address_range,
              .chunk_bytes = kChunk},
-            {}, nullptr),
-      storage_(kMiB, host_.segments, host_.spills, repository_, loop_) {
+            {}, {.after = kRest}, nullptr, nullptr),
+      storage_(kMiB, host_.segments, host_.spills, host_.sharing, repository_, loop_) {
   for (const auto& [name, function] : config_.functions) {
     RegisteredFunction& registered = tables_.instances.AddFunction(function);
     for (const InstanceConfig& instance : InstancesOf(function)) {
@@ -75,7 +75,8 @@ SessionPtr NodeWorld::AddSession(const std::string& function, int device,
   session->primary = primary ? primary->id : session->id;
   session->device_index = device;
   session->is_announced = true;
-  EXPECT_TRUE(storage_.Create(*session, instance.config().memory_limit).ok());
+  EXPECT_TRUE(
+      storage_.Create(*session, instance.config().memory_limit, instance.config().tenant).ok());
   instance.sessions.insert(session->id);
   return session;
 }

@@ -81,6 +81,9 @@ class NodeWorld : public testing::Test {
 
   static Config MakeConfig();
 
+  // After which equal blocks are shared, where a test has them looked at.
+  static constexpr Duration kRest = std::chrono::seconds(5);
+
   const Config config_ = MakeConfig();
   FakeLoop loop_;
   FakeProcesses processes_;

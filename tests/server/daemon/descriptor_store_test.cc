@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-UniqueFd MemoryFile() { return UniqueFd(memfd_create("image", MFD_CLOEXEC)); }
+UniqueFd NewFile() { return UniqueFd(memfd_create("image", MFD_CLOEXEC)); }
 
 ino_t FileOf(const UniqueFd& descriptor) {
   struct stat status {};
@@ -33,7 +33,7 @@ class DescriptorStoreTest : public ::testing::Test {
 TEST_F(DescriptorStoreTest, TheManagerGetsTheFileAndItsName) {
   const FakeServiceManager manager;
   DescriptorStore store;
-  const UniqueFd file = MemoryFile();
+  const UniqueFd file = NewFile();
   ASSERT_TRUE(store.is_available());
   ASSERT_EQ(store.Keep("image-42", file.get()), absl::OkStatus());
   const FakeServiceManager::Message kept = manager.Receive();
@@ -51,7 +51,7 @@ TEST_F(DescriptorStoreTest, OnlyWhatIsKeptIsRemoved) {
 }
 
 TEST_F(DescriptorStoreTest, WithoutAManagerThatKeepsThereIsNone) {
-  const UniqueFd file = MemoryFile();
+  const UniqueFd file = NewFile();
   EXPECT_FALSE(DescriptorStore().is_available());
   const FakeServiceManager manager;
   unsetenv("FDSTORE");  // as for a manager that only hears of READY=1
@@ -63,7 +63,7 @@ TEST_F(DescriptorStoreTest, WithoutAManagerThatKeepsThereIsNone) {
 
 TEST_F(DescriptorStoreTest, MoreThanTheManagerKeepsIsAnErrorThatNamesTheSetting) {
   const FakeServiceManager manager;
-  const UniqueFd file = MemoryFile();
+  const UniqueFd file = NewFile();
   DescriptorStore store;
   ASSERT_EQ(store.Keep("image-1", file.get()), absl::OkStatus());
   ASSERT_EQ(store.Keep("image-2", file.get()), absl::OkStatus());
@@ -77,8 +77,8 @@ TEST_F(DescriptorStoreTest, MoreThanTheManagerKeepsIsAnErrorThatNamesTheSetting)
 TEST_F(DescriptorStoreTest, WhatEarlierProcessesKeptCounts) {
   const FakeServiceManager manager;
   std::map<std::string, UniqueFd> kept;
-  kept["image-1"] = MemoryFile();
-  kept["image-2"] = MemoryFile();
+  kept["image-1"] = NewFile();
+  kept["image-2"] = NewFile();
   DescriptorStore store(kept);
   EXPECT_TRUE(absl::IsResourceExhausted(store.Keep("image-3", kept["image-1"].get())));
   store.Remove("image-2");
@@ -87,7 +87,7 @@ TEST_F(DescriptorStoreTest, WhatEarlierProcessesKeptCounts) {
 
 TEST_F(DescriptorStoreTest, NamesAreCheckedAndUsedOnce) {
   const FakeServiceManager manager;
-  const UniqueFd file = MemoryFile();
+  const UniqueFd file = NewFile();
   DescriptorStore store;
   for (const char* name : {"", "a:b", "a\nREADY=1", "\xc3\xa4"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(store.Keep(name, file.get()))) << name;
@@ -99,7 +99,7 @@ TEST_F(DescriptorStoreTest, NamesAreCheckedAndUsedOnce) {
 
 TEST_F(DescriptorStoreTest, AManagerThatIsGoneIsAnError) {
   setenv("NOTIFY_SOCKET", "/nowhere/socket", 1);
-  const UniqueFd file = MemoryFile();
+  const UniqueFd file = NewFile();
   DescriptorStore store;
   EXPECT_TRUE(absl::IsUnavailable(store.Keep("image-1", file.get())));
   unsetenv("NOTIFY_SOCKET");
@@ -108,8 +108,8 @@ TEST_F(DescriptorStoreTest, AManagerThatIsGoneIsAnError) {
 // Makes two files the descriptors 3 and 4, as a manager does; those that the test program has
 // there are lost, so this is for a process of its own.
 void ReceiveTwo(const char* names, pid_t pid) {
-  const UniqueFd first(fcntl(MemoryFile().get(), F_DUPFD_CLOEXEC, 10));
-  const UniqueFd second(fcntl(MemoryFile().get(), F_DUPFD_CLOEXEC, 10));
+  const UniqueFd first(fcntl(NewFile().get(), F_DUPFD_CLOEXEC, 10));
+  const UniqueFd second(fcntl(NewFile().get(), F_DUPFD_CLOEXEC, 10));
   dup2(first.get(), 3);
   dup2(second.get(), 4);
   setenv("LISTEN_FDS", "2", 1);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <map>
 #include <string>
 
@@ -40,6 +41,26 @@ class KeptSessionsTest : public testing::Test {
   const FakeServiceManager manager_;
   std::map<std::string, UniqueFd> kept_;
 };
+
+TEST_F(KeptSessionsTest, TenantsFilesAreKeptByTheirNames) {
+  {
+    const auto file = SessionFiles::CreateTenantFile(kGiB).value();
+    ASSERT_TRUE(file->Write(5, std::array<std::uint8_t, 1>{7}).ok());
+    ASSERT_EQ(KeptSessions({}).KeepTenantFile("a", *file), absl::OkStatus());
+  }
+  KeptSessions next(TakeKept());
+  EXPECT_EQ(next.TakeTenantFile("b", kGiB), nullptr);
+  const auto file = next.TakeTenantFile("a", kGiB);
+  ASSERT_TRUE(file);
+  std::array<std::uint8_t, 1> read{};
+  ASSERT_TRUE(file->Read(5, read).ok());
+  EXPECT_EQ(read[0], 7);
+  next.RemoveUntaken();
+  EXPECT_EQ(TakeKept().count("tenant-a"), 1u) << "goes on being kept";
+  EXPECT_EQ(KeptSessions(TakeKept()).TakeTenantFile("a", 2 * kGiB), nullptr) << "another size";
+  next.RemoveTenantFile("a");
+  EXPECT_TRUE(TakeKept().empty());
+}
 
 TEST_F(KeptSessionsTest, TheNextTorpordTakesTheFiles) {
   {

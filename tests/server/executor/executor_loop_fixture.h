@@ -90,11 +90,13 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
         store_(testing::TempDir()),
         modules_(*device_, store_),
         windows_(*NodeWindows::Reserve(kNode, FakeCuda::kChunk)),
+        tenants_(*TenantMemories::Reserve(*device_, kNode.device_bytes)),
         peer_pools_(*PeerPools::Start(*device_)),
         loop_({Environment(),
                registry_,
                directory_,
                *windows_,
+               *tenants_,
                *peer_pools_,
                nullptr,
                "",
@@ -230,6 +232,7 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
   MemoryDirectory directory_;
   SessionRegistry registry_;
   std::unique_ptr<NodeWindows> windows_;
+  std::unique_ptr<TenantMemories> tenants_;
   std::unique_ptr<PeerPools> peer_pools_;
   Consolidation consolidation_{registry_, memory_};
   OtherTask other_{record_};

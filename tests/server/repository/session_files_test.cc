@@ -98,6 +98,28 @@ TEST(SessionFiles, BytesThatAreFreedAreZerosInTheAnnexToo) {
   EXPECT_EQ(read, std::string(1000, 'x') + std::string(text.size() - 1000, '\0'));
 }
 
+TEST(SessionFiles, ABlockThatIsFreedInPartLeavesTheTenantsFile) {
+  const auto memory = SessionFiles::Create(kSizes).value();
+  const auto tenant = SessionFiles::CreateTenantFile(kSizes.image).value();
+  memory->SetTenantFile(tenant);
+  constexpr Bytes kBlock = 64 * kKiB;
+  const std::vector<std::uint8_t> text(kBlock, 'x');
+  ASSERT_TRUE(tenant->Write(9 * kBlock, text).ok());
+  for (const std::size_t block : {2, 3}) {
+    memory->MapStates({0, 4 * kBlock})->states().Move(block, memory::TenantHome(9));
+  }
+  ASSERT_TRUE(memory->Clear(wire::SharedMemory::kImage, 2 * kBlock, kBlock + 1000).ok());
+  auto states = memory->MapStates({0, 4 * kBlock}).value();
+  EXPECT_EQ(states.states().home(2), memory::kOwnPlace) << "freed whole";
+  EXPECT_EQ(states.states().home(3), memory::kOwnPlace);
+  std::vector<std::uint8_t> read(kBlock);
+  ASSERT_TRUE(memory->file(wire::SharedMemory::kImage).Read(3 * kBlock, read).ok());
+  EXPECT_EQ(std::string(read.begin(), read.end()),
+            std::string(1000, '\0') + std::string(kBlock - 1000, 'x'));
+  ASSERT_TRUE(tenant->Read(9 * kBlock, read).ok());
+  EXPECT_EQ(read, text) << "others' block, too";
+}
+
 std::map<wire::SharedMemory, UniqueFd> CopiesOf(const SessionFiles& files) {
   std::map<wire::SharedMemory, UniqueFd> copies;
   for (const wire::SharedMemory what : SessionFiles::kKinds) {

@@ -128,6 +128,17 @@ TEST_F(SessionLogTest, AnImageOnTheDiskIsFoundThereUntilItIsBack) {
   EXPECT_FALSE(Open()->state().Find(SessionId{kSession})->spilled);
 }
 
+TEST_F(SessionLogTest, ASessionKeepsItsTenantsFile) {
+  {
+    const auto log = Open();
+    log->Append(Opened());
+    log->Append(TenantFileHeld{kSession, "a"});
+  }
+  for (int life = 0; life < 2; ++life) {
+    EXPECT_EQ(Open()->state().Find(SessionId{kSession})->tenant, "a");
+  }
+}
+
 TEST_F(SessionLogTest, AnImageOfPiecesThatCannotBeIsNotOnTheDisk) {
   const auto log = Open();
   log->Append(Opened());

@@ -27,6 +27,8 @@ class DeviceImageTest : public testing::Test {
     pool_->Return(*pool_->Take(8));  // waits until the pool is full
     ImageFiles files = NewImageFiles(kRange);
     host_ = files.image.data();
+    tenant_ = std::make_shared<TenantMemory>(*device_, NewFile(kRange));
+    files.tenant = tenant_;
     states_.emplace(StatesOf(files));
     bytes_.emplace(files);
     records_ = RecordsOf(files);
@@ -54,7 +56,8 @@ class DeviceImageTest : public testing::Test {
   std::unique_ptr<PhysicalPool> pool_;
   HostBlockHasher hasher_;
   std::unique_ptr<DeviceImage> image_;
-  std::uint8_t* host_ = nullptr;    // own places of the blocks
+  std::uint8_t* host_ = nullptr;  // own places of the blocks
+  std::shared_ptr<TenantMemory> tenant_;
   std::optional<HostBytes> bytes_;  // of the blocks, wherever they are
   std::span<memory::BlockRecord> records_;
   std::optional<memory::BlockStates> states_;

@@ -56,7 +56,8 @@ inline ImageFiles NewUnwrittenFiles(Bytes bytes) {
       memory::LayoutOfBlockStates(bytes, wire::kImageBlockBytes);
   return {NewFile(bytes),
           NewFile(bytes),
-          {NewFile(layout.records), NewFile(memory::kCheckpointPageBytes)}};
+          {NewFile(layout.records), NewFile(memory::kCheckpointPageBytes)},
+          nullptr};
 }
 
 // Of an image that counts as uploaded, so that a test may write to it.
@@ -71,12 +72,17 @@ class HostBytes {
  public:
   // Valid as long as the mappings of `files`.
   explicit HostBytes(const ImageFiles& files)
-      : own_(files.image.data()), annex_(files.annex.data()), states_(StatesOf(files)) {}
+      : own_(files.image.data()),
+        annex_(files.annex.data()),
+        tenant_(files.tenant ? files.tenant->mapping().data() : nullptr),
+        states_(StatesOf(files)) {}
 
   std::uint8_t& operator[](Bytes offset) const {
     const std::size_t block = offset / wire::kImageBlockBytes;
     const memory::BlockHome home = states_.home(block);
-    std::uint8_t* const file = home == memory::kOwnPlace ? own_ : annex_;
+    std::uint8_t* const file = memory::IsTenantHome(home)  ? tenant_
+                               : memory::IsAnnexHome(home) ? annex_
+                                                           : own_;
     return file[memory::PlaceOfHome(block, home) * wire::kImageBlockBytes +
                 offset % wire::kImageBlockBytes];
   }
@@ -84,6 +90,7 @@ class HostBytes {
  private:
   std::uint8_t* own_;
   std::uint8_t* annex_;
+  std::uint8_t* tenant_;
   memory::BlockStates states_;
 };
 

@@ -1,0 +1,438 @@
+#include "server/controller/images/block_sharing.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "server/controller/model/extents.h"
+#include "server/controller/model/join.h"
+#include "server/settings/node_addresses.h"
+
+namespace torpor::server {
+namespace {
+
+using memory::EqualBlocks;
+using memory::EqualRun;
+using memory::PlaceRun;
+
+constexpr Bytes kBlockBytes = wire::kImageBlockBytes;
+
+// A request that wants the image waits for the copy of so much.
+constexpr std::size_t kMostBlocks = 16 * kMiB / kBlockBytes;
+
+// PinnedMemory::kSlotBytes: no pinned piece spans two slots.
+constexpr std::size_t kSlotPlaces = 64 * kMiB / kBlockBytes;
+
+// Shared blocks do not spill: one part in so many of the budget may be theirs.
+constexpr Bytes kMostOfBudget = 2;
+
+std::vector<memory::Extent> ExtentsOf(const std::vector<memory::Block>& blocks) {
+  std::vector<memory::Extent> extents;
+  extents.reserve(blocks.size());
+  for (const memory::Block& block : blocks) extents.push_back({block.offset, block.end()});
+  return extents;
+}
+
+// Returns the first runs, cut to kMostBlocks together.
+std::vector<EqualRun> FirstOf(const std::vector<EqualRun>& runs) {
+  std::vector<EqualRun> first;
+  std::size_t left = kMostBlocks;
+  for (EqualRun run : runs) {
+    run.count = std::min(run.count, left);
+    left -= run.count;
+    if (run.count > 0) first.push_back(run);
+  }
+  return first;
+}
+
+memory::Extent BytesOf(PlaceRun places) {
+  return {places.first * kBlockBytes, places.end() * kBlockBytes};
+}
+
+std::uint64_t ContentOf(const ImageBlockList& blocks, std::size_t block) {
+  const auto found =
+      std::ranges::lower_bound(blocks.uploaded, block, {}, &memory::BlockContent::block);
+  const bool is_known = found != blocks.uploaded.end() && found->block == block;
+  return is_known ? found->content : memory::BlockStates::kNoContent;
+}
+
+}  // namespace
+
+BlockSharing::BlockSharing(const Options& options, SessionKeeper* keeper, SessionSegments& segments,
+                           const SessionTable& sessions, ExecutorTable& executors, TaskLoop& loop)
+    : options_(options),
+      files_(keeper, segments.addresses().device_bytes),
+      segments_(segments),
+      sessions_(sessions),
+      executors_(executors),
+      loop_(loop),
+      place_segments_(segments.addresses().device_bytes, kTenantSegmentBytes) {}
+
+// --- Sessions ------------------------------------------------------------------------------------
+
+BlockSharing::Tenant::Tenant() : places(kSlotPlaces) {}
+
+void BlockSharing::Add(const ClientSession& session) {
+  const std::string& tenant = session.memory.at_tenant.tenant;
+  const auto file = files_.Of(tenant);
+  if (!file) return;
+  session.memory.files->SetTenantFile(file);
+  tenants_[tenant].sessions.insert(session.id);
+}
+
+void BlockSharing::Adopt(const ClientSession& session, SessionFiles& files,
+                         const std::string& tenant) {
+  const auto file = tenant.empty() ? nullptr : files_.OfEarlier(tenant);
+  if (!file) return;
+  files.SetTenantFile(file);
+  Tenant& known = tenants_[tenant];
+  known.sessions.insert(session.id);
+  known.unknown.insert(session.id);
+}
+
+void BlockSharing::Remove(ClientSession& session) {
+  Tenant* const tenant = TenantOf(session);
+  if (!tenant) return;
+  SetPlaces(session, *tenant, {});
+  tenant->equal.Remove(session.id);
+  tenant->unknown.erase(session.id);
+  tenant->sessions.erase(session.id);
+  if (!tenant->sessions.empty()) return;
+  for (const PlaceRun& segment : tenant->places.segments()) {
+    const memory::Extent bytes = BytesOf(segment);
+    place_segments_.Release({bytes.begin, bytes.bytes()});
+  }
+  const std::string name = session.memory.at_tenant.tenant;
+  tenants_.erase(name);
+  files_.Drop(name);
+  Count();
+}
+
+BlockSharing::Tenant* BlockSharing::TenantOf(const ClientSession& session) {
+  const auto tenant = tenants_.find(session.memory.at_tenant.tenant);
+  const bool is_there = tenant != tenants_.end() && tenant->second.sessions.contains(session.id);
+  return is_there ? &tenant->second : nullptr;
+}
+
+// --- Looking -------------------------------------------------------------------------------------
+
+void BlockSharing::Look() {
+  if (is_looking_ || options_.after == Duration::zero()) return;
+  for (auto& [name, tenant] : tenants_) GiveBackSlots(name, tenant);
+  const SessionPtr session = Next();
+  if (!session) return;
+  is_looking_ = true;
+  session->steps.Add([this, session](const StepQueue::Finish& finish) {
+    LookAt(session, [this, finish] {
+      finish();
+      Finish();
+    });
+  });
+}
+
+SessionPtr BlockSharing::Next() {
+  const auto is_ready = [](const SessionPtr& session) {
+    return session && session->memory.files && session->steps.idle();
+  };
+  for (const auto& [name, tenant] : tenants_) {
+    for (const SessionId id : tenant.unknown) {
+      if (SessionPtr session = sessions_.Find(id); is_ready(session)) return session;
+    }
+  }
+  for (const auto& [name, tenant] : tenants_) {
+    for (const SessionId id : tenant.sessions) {
+      SessionPtr session = sessions_.Find(id);
+      if (is_ready(session) && IsDue(*session)) return session;
+    }
+  }
+  return nullptr;
+}
+
+void BlockSharing::Finish() {
+  is_looking_ = false;
+  loop_.Post([this] { Look(); });
+}
+
+bool BlockSharing::IsDue(ClientSession& session) const {
+  TenantBlocks& at_tenant = session.memory.at_tenant;
+  if (!MayMove(session)) return false;
+  const std::uint64_t checkpoint = session.memory.files->checkpoint().number();
+  if (std::exchange(at_tenant.seen, checkpoint) != checkpoint) at_tenant.since = loop_.Now();
+  const bool is_new = checkpoint > 0 && at_tenant.looked_at != checkpoint;
+  return is_new && loop_.Now() - at_tenant.since >= options_.after;
+}
+
+bool BlockSharing::MayMove(const ClientSession& session) const {
+  return session.is_able() && session.is_announced && !session.lease.id &&
+         session.memory.spill.state == ImageSpill::State::kInMemory &&
+         !session.shared.was_opened() && sessions_.PeersOf(session).empty();
+}
+
+void BlockSharing::List(const SessionPtr& session, const std::function<void(const Blocks&)>& then) {
+  const auto blocks = std::make_shared<ImageBlockList>();
+  const auto status = std::make_shared<absl::Status>();
+  loop_.InBackground(
+      [blocks, status, files = session->memory.files,
+       chunks = ExtentsOf(session->memory.device->OccupiedBlocks())] {
+        auto listed = ListBlocks(*files, chunks);
+        *status = listed.status();
+        if (listed.ok()) *blocks = *std::move(listed);
+      },
+      [session, blocks, status, then] {
+        if (!status->ok()) spdlog::error("session {}: {}", session->id.value, status->ToString());
+        then(status->ok() ? blocks : nullptr);
+      });
+}
+
+void BlockSharing::LookAt(const SessionPtr& session, const Then& then) {
+  List(session, [this, session, then](const Blocks& blocks) { OnListed(session, blocks, then); });
+}
+
+void BlockSharing::OnListed(const SessionPtr& session, const Blocks& blocks, const Then& then) {
+  Tenant* const tenant = TenantOf(*session);
+  if (!tenant) return then();
+  TenantBlocks& at_tenant = session->memory.at_tenant;
+  at_tenant.looked_at = at_tenant.seen;
+  if (!blocks) return then();
+  SetPlaces(*session, *tenant, *blocks);
+  tenant->unknown.erase(session->id);
+  if (!MayMove(*session)) {
+    at_tenant.looked_at.reset();
+    return then();
+  }
+  const std::vector<EqualRun> runs = FirstOf(tenant->equal.FindPlaces(blocks->uploaded));
+  const auto twin = tenant->equal.FindTwin(session->id, blocks->uploaded);
+  if (runs.empty() && !twin) {
+    tenant->equal.SetBlocks(session->id, blocks->uploaded);
+    return then();
+  }
+  at_tenant.looked_at.reset();  // there may be more
+  if (!runs.empty()) return Move(session, runs, then);
+  CopyTwin(*twin, blocks, then);
+}
+
+// --- Copying and moving --------------------------------------------------------------------------
+
+void BlockSharing::CopyTwin(const EqualBlocks::Twin& twin, const Blocks& blocks, const Then& then) {
+  const SessionPtr other = sessions_.Find(twin.session);
+  Tenant* const tenant = other ? TenantOf(*other) : nullptr;
+  if (!tenant) return then();
+  if (!MayMove(*other) || !other->steps.idle()) {
+    // Once it rests, it finds the session that asks now.
+    tenant->equal.Remove(twin.session);
+    other->memory.at_tenant.looked_at.reset();
+    return then();
+  }
+  other->steps.Add([=, this](const StepQueue::Finish& finish) {
+    const Then done = [finish, then] {
+      finish();
+      then();
+    };
+    List(other, [=, this](const Blocks& others) {
+      Tenant* const known = TenantOf(*other);
+      if (!known || !others) return done();
+      EqualRun run = RunAround(others->uploaded, twin.other, blocks->uploaded, twin.block);
+      if (run.count < memory::kLeastEqualBlocks) {
+        known->equal.Forget(twin);
+        return done();
+      }
+      run.count = std::min(run.count, kMostBlocks);
+      Copy(other, run, others, done);
+    });
+  });
+}
+
+void BlockSharing::Copy(const SessionPtr& session, const EqualRun& run, const Blocks& blocks,
+                        const Then& then) {
+  Tenant& tenant = *TenantOf(*session);
+  const std::optional<EqualRun> copied = TakePlaces(tenant, run);
+  // Until an image comes or changes, there is no room.
+  if (!copied) {
+    tenant.equal.Remove(session->id);
+    return then();
+  }
+  const auto status = std::make_shared<absl::Status>();
+  loop_.InBackground([status, files = session->memory.files,
+                      run = *copied] { *status = CopyToTenantFile(*files, run); },
+                     [=, this, run = *copied] {
+                       const Then done = [=, this] {
+                         if (Tenant* const known = TenantOf(*session)) LeavePlaces(*known, run);
+                         then();
+                       };
+                       Tenant* const known = TenantOf(*session);
+                       if (!known || !status->ok()) {
+                         spdlog::error("equal blocks cannot be stored once: {}",
+                                       status->ToString());
+                         return done();
+                       }
+                       for (std::size_t i = 0; i < run.count; ++i) {
+                         known->equal.SetPlace(run.other + i, ContentOf(*blocks, run.block + i));
+                       }
+                       known->equal.Remove(session->id);
+                       session->memory.at_tenant.looked_at.reset();
+                       Move(session, {run}, done);
+                     });
+}
+
+void BlockSharing::Move(const SessionPtr& session, const std::vector<EqualRun>& runs,
+                        const Then& then) {
+  const auto moved = std::make_shared<absl::StatusOr<std::vector<EqualRun>>>();
+  loop_.InBackground(
+      [moved, files = session->memory.files, runs] { *moved = MoveToTenantFile(*files, runs); },
+      [=, this] {
+        Tenant* const tenant = TenantOf(*session);
+        if (!tenant) return then();
+        if (!moved->ok()) spdlog::error("{}", moved->status().ToString());
+        if (moved->ok() && !(*moved)->empty()) return OnMoved(session, **moved, then);
+        // The bytes were others, whatever their hashes say.
+        for (const EqualRun& run : runs) {
+          for (std::size_t i = 0; i < run.count; ++i) {
+            tenant->equal.RemovePlace(run.other + i);
+          }
+        }
+        then();
+      });
+}
+
+void BlockSharing::OnMoved(const SessionPtr& session, const std::vector<EqualRun>& moved,
+                           const Then& then) {
+  Tenant& tenant = *TenantOf(*session);
+  std::vector<std::size_t>& places = session->memory.at_tenant.places;
+  Join join([this, session, moved, then](const absl::Status& status) {
+    if (!status.ok()) {
+      // Pages that an executor keeps must stay the file's, or later copies would miss the file.
+      spdlog::warn("host memory of equal blocks stays in use: {}", status.ToString());
+      return then();
+    }
+    loop_.InBackground(
+        [files = session->memory.files, moved] {
+          absl::Status given;
+          for (const EqualRun& run : moved) {
+            given.Update(
+                files->file(wire::SharedMemory::kImage).GiveBack(BytesOf({run.block, run.count})));
+          }
+          if (!given.ok()) spdlog::error("{}", given.ToString());
+        },
+        then);
+  });
+  for (const EqualRun& run : moved) {
+    for (std::size_t i = 0; i < run.count; ++i) {
+      tenant.places.Use(run.other + i);
+      places.push_back(run.other + i);
+    }
+    v1::DaemonMessage message;
+    message.mutable_release_image()->set_session_id(session->id.value);
+    SetExtent(*message.mutable_release_image()->mutable_extent(),
+              {run.block * kBlockBytes, run.count * kBlockBytes});
+    join.Add();
+    executors_.RunOnAll(message, [join](const absl::Status& status) { join.Done(status); });
+  }
+  segments_.Settle(*session);
+  Count();
+  join.Done();
+}
+
+// --- Places --------------------------------------------------------------------------------------
+
+void BlockSharing::SetPlaces(ClientSession& session, Tenant& tenant, const ImageBlockList& blocks) {
+  TenantBlocks& at_tenant = session.memory.at_tenant;
+  std::vector<std::size_t> places;
+  places.reserve(blocks.at_tenant.size());
+  for (const TenantPlace& each : blocks.at_tenant) {
+    if (tenant.unknown.contains(session.id) && !KnowPlace(tenant, each.place)) continue;
+    tenant.places.Use(each.place);
+    places.push_back(each.place);
+    if (each.content != memory::BlockStates::kNoContent) {
+      tenant.equal.SetPlace(each.place, each.content);
+    }
+  }
+  for (const std::size_t place : std::exchange(at_tenant.places, std::move(places))) {
+    tenant.places.Leave(place);
+    if (!tenant.places.is_used(place)) tenant.equal.RemovePlace(place);
+  }
+  segments_.Settle(session);
+  Count();
+}
+
+bool BlockSharing::KnowPlace(Tenant& tenant, std::size_t place) {
+  if (tenant.places.Has(place)) return true;
+  constexpr std::size_t kSegmentPlaces = kTenantSegmentBytes / kBlockBytes;
+  const PlaceRun segment{RoundDown(place, kSegmentPlaces), kSegmentPlaces};
+  const memory::Extent bytes = BytesOf(segment);
+  if (!place_segments_.TakeAt({bytes.begin, bytes.bytes()})) return false;
+  tenant.places.AddSegment(segment);
+  return true;
+}
+
+std::optional<EqualRun> BlockSharing::TakePlaces(Tenant& tenant, const EqualRun& run) {
+  const bool knows_all =
+      std::ranges::all_of(tenants_, [](const auto& each) { return each.second.unknown.empty(); });
+  const HostBudget::Use& host = segments_.host_memory();
+  const Bytes most = host.budget / kMostOfBudget;
+  if (!knows_all || host.tenant_files + run.count * kBlockBytes > most) return std::nullopt;
+  std::optional<PlaceRun> places = tenant.places.Take(run.count);
+  if (places && places->count < memory::kLeastEqualBlocks) {
+    LeavePlaces(tenant, {run.block, places->first, places->count});
+    places.reset();
+  }
+  if (!places) {
+    const auto segment = place_segments_.Take(kTenantSegmentBytes);
+    if (!segment) return std::nullopt;
+    tenant.places.AddSegment({segment->offset / kBlockBytes, segment->bytes / kBlockBytes});
+    places = tenant.places.Take(run.count);
+  }
+  Count();
+  return EqualRun{run.block, places->first, places->count};
+}
+
+void BlockSharing::LeavePlaces(Tenant& tenant, const EqualRun& run) {
+  for (std::size_t i = 0; i < run.count; ++i) {
+    tenant.places.Leave(run.other + i);
+    if (!tenant.places.is_used(run.other + i)) tenant.equal.RemovePlace(run.other + i);
+  }
+}
+
+void BlockSharing::GiveBackSlots(const std::string& name, Tenant& tenant) {
+  const auto teller = std::ranges::find_if(tenant.sessions, [this](SessionId id) {
+    const SessionPtr session = sessions_.Find(id);
+    return session && session->is_announced && session->memory.files;
+  });
+  if (teller == tenant.sessions.end() || !tenant.unknown.empty()) return;
+  for (const PlaceRun& slot : tenant.places.TakeUnusedSlots()) {
+    const memory::Extent bytes = BytesOf(slot);
+    v1::DaemonMessage message;
+    message.mutable_release_image()->set_session_id(teller->value);
+    message.mutable_release_image()->set_of_tenant(true);
+    SetExtent(*message.mutable_release_image()->mutable_extent(), {bytes.begin, bytes.bytes()});
+    const auto file = files_.Of(name);
+    executors_.RunOnAll(message, [=, this](const absl::Status& status) {
+      if (!status.ok()) {
+        spdlog::warn("host memory of equal blocks stays in use: {}", status.ToString());
+        return;
+      }
+      loop_.InBackground([file, bytes] { file->GiveBack(bytes).IgnoreError(); },
+                         [=, this] {
+                           const auto known = tenants_.find(name);
+                           if (known == tenants_.end() || files_.Of(name) != file) return;
+                           known->second.places.Return(slot);
+                           Count();
+                         });
+    });
+  }
+}
+
+void BlockSharing::Count() {
+  figures_ = {};
+  for (const auto& [name, tenant] : tenants_) {
+    figures_.stored += tenant.places.with_pages() * kBlockBytes;
+    for (const SessionId id : tenant.sessions) {
+      if (const SessionPtr session = sessions_.Find(id)) {
+        figures_.used += session->memory.at_tenant.bytes();
+      }
+    }
+  }
+  segments_.SetTenantFiles(figures_.stored);
+}
+
+}  // namespace torpor::server
