@@ -53,7 +53,7 @@ std::unique_ptr<SessionFiles> FullImage() {
   std::unique_ptr<SessionFiles> files = *SessionFiles::Create({.image = kImageBytes});
   const std::vector<std::uint8_t> piece = RandomBytes(kSpillPieceBytes);
   for (Bytes at = 0; at < kImageBytes; at += piece.size()) {
-    TORPOR_CHECK(files->Write(kImage, at, piece).ok());
+    TORPOR_CHECK(files->file(kImage).Write(at, piece).ok());
   }
   return files;
 }
@@ -68,7 +68,7 @@ void DirectWrite(benchmark::State& state) {
   const std::unique_ptr<SessionFiles> aligned = FullImage();
   void* const buffer = std::aligned_alloc(kDirectBytes, kSpillPieceBytes);
   const std::span<std::uint8_t> piece(static_cast<std::uint8_t*>(buffer), kSpillPieceBytes);
-  TORPOR_CHECK(aligned->Read(kImage, 0, piece).ok());
+  TORPOR_CHECK(aligned->file(kImage).Read(0, piece).ok());
   for (auto _ : state) {
     const auto open = *SystemFiles().Create(file.path(), 0600, Caching::kDirect);
     for (Bytes at = 0; at < kImageBytes; at += piece.size()) {

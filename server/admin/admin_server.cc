@@ -245,6 +245,8 @@ class AdminService final : public v1::Admin::Service {
     status->set_host_memory_used_bytes(node.host_memory.used);
     status->set_host_memory_refusals(node.host_memory.refusals);
     Fill(node.spills, *status->mutable_spills());
+    status->mutable_sharing()->set_stored_bytes(node.sharing.stored);
+    status->mutable_sharing()->set_used_bytes(node.sharing.used);
     return grpc::Status::OK;
   }
 

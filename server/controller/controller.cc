@@ -444,6 +444,8 @@ NodeSnapshot Controller::Snapshot() const {
   const HostBudget::Use& host = host_.segments.host_memory();
   node.host_memory = {.budget = host.budget, .used = host.used, .refusals = host.refusals};
   node.spills = host_.spills.figures();
+  node.sharing = host_.sharing.figures();
+  node.host_image_bytes += node.sharing.stored;
   return node;
 }
 

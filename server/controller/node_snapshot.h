@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "server/controller/model/sharing_figures.h"
 #include "server/controller/model/spill_figures.h"
 
 namespace torpor::server {
@@ -119,6 +120,7 @@ struct NodeSnapshot {
   AddressSnapshot addresses;
   HostMemorySnapshot host_memory;
   SpillFigures spills;
+  SharingFigures sharing;
   std::string policy;
   std::optional<double> alpha;  // unset if the policy has none
   std::vector<GpuSnapshot> gpus;

@@ -115,8 +115,11 @@ absl::Status ReleaseImage(const OperationEnvironment& environment, Session& sess
   if (what.only_when_idle() && environment.registry.any_active()) {
     return absl::AbortedError("a session works on the GPU; ask again when it is idle");
   }
-  if (what.of_tenant()) return session.ReleaseTenant(extent);
-  return session.ReleaseImage(extent, what.has_left_host(), deadline);
+  if (what.file() == DaemonMessage::ReleaseImage::TENANT_FILE) return session.ReleaseTenant(extent);
+  const HostPlaces places = what.has_left_host()                                ? HostPlaces::kAll
+                            : what.file() == DaemonMessage::ReleaseImage::ANNEX ? HostPlaces::kAnnex
+                                                                                : HostPlaces::kOwn;
+  return session.ReleaseImage(extent, places, deadline);
 }
 
 // Bytes that a swap-out may examine; unlimited if the session leaves the GPU.

@@ -67,6 +67,12 @@ NodeSeries::NodeSeries(Registry& registry)
       host_memory_refusals_(AddCounter(registry, "torpor_host_memory_refusals_total",
                                        "Allocations and sessions refused for want of it.")
                                 .Add({})),
+      shared_stored_bytes_(AddGauge(registry, "torpor_shared_blocks_stored_bytes",
+                                    "Host memory of blocks that several images have, stored once.")
+                               .Add({})),
+      shared_used_bytes_(
+          AddGauge(registry, "torpor_shared_blocks_used_bytes", "What images have there, added up.")
+              .Add({})),
       address_mode_(AddGauge(registry, "torpor_address_mode",
                              "1 for how the GPUs address images: map or translate.")),
       address_fallback_(AddGauge(registry, "torpor_address_fallback",
@@ -110,6 +116,8 @@ void NodeSeries::Render(const NodeSnapshot& node) {
   host_image_bytes_.Set(static_cast<double>(node.host_image_bytes));
   host_memory_bytes_.Set(static_cast<double>(node.host_memory.budget));
   host_memory_used_bytes_.Set(static_cast<double>(node.host_memory.used));
+  shared_stored_bytes_.Set(static_cast<double>(node.sharing.stored));
+  shared_used_bytes_.Set(static_cast<double>(node.sharing.used));
   RaiseTo(host_memory_refusals_, static_cast<double>(node.host_memory.refusals));
   if (!node.addresses.mode.empty()) address_mode_.Add({{"mode", node.addresses.mode}}).Set(1);
   address_fallback_.Set(node.addresses.fallback.empty() ? 0 : 1);

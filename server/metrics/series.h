@@ -47,6 +47,8 @@ class NodeSeries {
   prometheus::Gauge& host_memory_bytes_;
   prometheus::Gauge& host_memory_used_bytes_;
   prometheus::Counter& host_memory_refusals_;
+  prometheus::Gauge& shared_stored_bytes_;
+  prometheus::Gauge& shared_used_bytes_;
   prometheus::Family<prometheus::Gauge>& address_mode_;
   prometheus::Gauge& address_fallback_;
   prometheus::Gauge& address_bytes_;

@@ -25,7 +25,7 @@ const MemoryFile& TenantFileOf(const SessionFiles& session) {
 // Whether the block may get a place in the tenant's file.
 bool IsAtRest(const BlockStates& states, std::size_t block) {
   return states.origin(block) == BlockOrigin::kUploaded &&
-         states.home(block) == memory::kOwnPlace && !states.IsPending(block);
+         !memory::IsTenantHome(states.home(block)) && !states.IsPending(block);
 }
 
 void List(const BlockStates& states, std::size_t block, std::size_t number, ImageBlockList& list) {
@@ -39,13 +39,21 @@ void List(const BlockStates& states, std::size_t block, std::size_t number, Imag
   if (content && IsAtRest(states, block)) list.uploaded.push_back({number, *content});
 }
 
-bool AreEqual(const SessionFiles& session, std::size_t block, std::size_t place,
-              absl::Status& status) {
-  static thread_local std::vector<std::uint8_t> own(kBlockBytes);
-  static thread_local std::vector<std::uint8_t> other(kBlockBytes);
-  status.Update(ImageOf(session).Read(block * kBlockBytes, own));
-  status.Update(TenantFileOf(session).Read(place * kBlockBytes, other));
-  return status.ok() && std::ranges::equal(own, other);
+// Returns where the block's bytes lie in the image's file; not of a block in the tenant's file.
+// `number`: the block's; `block`: as `states` counts.
+Bytes OffsetOf(const SessionFiles& session, const BlockStates& states, std::size_t block,
+               std::size_t number) {
+  const memory::BlockHome home = states.home(block);
+  const Bytes begin = memory::IsAnnexHome(home) ? ImageOf(session).size() / 2 : 0;
+  return begin + memory::PlaceOfHome(number, home) * kBlockBytes;
+}
+
+absl::StatusOr<bool> AreEqual(const SessionFiles& session, Bytes offset, std::size_t place) {
+  std::vector<std::uint8_t> own(kBlockBytes);
+  std::vector<std::uint8_t> other(kBlockBytes);
+  TORPOR_RETURN_IF_ERROR(ImageOf(session).Read(offset, own));
+  TORPOR_RETURN_IF_ERROR(TenantFileOf(session).Read(place * kBlockBytes, other));
+  return own == other;
 }
 
 void Append(std::vector<EqualRun>& runs, std::size_t block, std::size_t place) {
@@ -56,6 +64,39 @@ void Append(std::vector<EqualRun>& runs, std::size_t block, std::size_t place) {
   } else {
     runs.push_back({block, place, 1});
   }
+}
+
+absl::StatusOr<MappedStates> MapStates(const SessionFiles& session, const EqualRun& run) {
+  return session.MapStates({run.block * kBlockBytes, (run.block + run.count) * kBlockBytes});
+}
+
+// Notes that the block is about to leave its places for the tenant's file.
+void NoteLeft(const BlockStates& states, std::size_t block, std::size_t number,
+              MovedBlocks& moved) {
+  const auto extent_of = [](std::size_t place) {
+    return memory::Extent{place * kBlockBytes, (place + 1) * kBlockBytes};
+  };
+  moved.own.Add(extent_of(number));
+  const memory::BlockHome home = states.home(block);
+  if (memory::IsAnnexHome(home)) moved.annex.Add(extent_of(memory::PlaceOfHome(number, home)));
+}
+
+absl::Status MoveRun(const SessionFiles& session, const EqualRun& run, MovedBlocks& moved) {
+  TORPOR_ASSIGN_OR_RETURN(MappedStates mapped, MapStates(session, run));
+  BlockStates& states = mapped.states();
+  for (std::size_t i = 0; i < run.count; ++i) {
+    const std::size_t number = run.block + i;
+    const std::size_t block = number - mapped.first_block();
+    const std::size_t place = run.other + i;
+    if (!IsAtRest(states, block)) continue;
+    const Bytes offset = OffsetOf(session, states, block, number);
+    TORPOR_ASSIGN_OR_RETURN(const bool are_equal, AreEqual(session, offset, place));
+    if (!are_equal) continue;
+    NoteLeft(states, block, number, moved);
+    states.Move(block, memory::TenantHome(place));
+    Append(moved.runs, number, place);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -74,35 +115,38 @@ absl::StatusOr<ImageBlockList> ListBlocks(const SessionFiles& session,
 }
 
 absl::Status CopyToTenantFile(const SessionFiles& session, const EqualRun& run) {
+  TORPOR_ASSIGN_OR_RETURN(MappedStates mapped, MapStates(session, run));
   std::vector<std::uint8_t> bytes(kBlockBytes);
   for (std::size_t i = 0; i < run.count; ++i) {
-    TORPOR_RETURN_IF_ERROR(ImageOf(session).Read((run.block + i) * kBlockBytes, bytes));
+    const std::size_t block = run.block + i;
+    const Bytes offset = OffsetOf(session, mapped.states(), block - mapped.first_block(), block);
+    TORPOR_RETURN_IF_ERROR(ImageOf(session).Read(offset, bytes));
     TORPOR_RETURN_IF_ERROR(TenantFileOf(session).Write((run.other + i) * kBlockBytes, bytes));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<EqualRun>> MoveToTenantFile(const SessionFiles& session,
-                                                       const std::vector<EqualRun>& runs) {
-  std::vector<EqualRun> moved;
-  absl::Status status;
+absl::StatusOr<MovedBlocks> MoveToTenantFile(const SessionFiles& session,
+                                             const std::vector<EqualRun>& runs) {
+  MovedBlocks moved;
   for (const EqualRun& run : runs) {
-    TORPOR_ASSIGN_OR_RETURN(
-        MappedStates mapped,
-        session.MapStates({run.block * kBlockBytes, (run.block + run.count) * kBlockBytes}));
-    BlockStates& states = mapped.states();
-    for (std::size_t i = 0; i < run.count; ++i) {
-      const std::size_t block = run.block + i;
-      const std::size_t index = block - mapped.first_block();
-      const std::size_t place = run.other + i;
-      if (!IsAtRest(states, index) || !AreEqual(session, block, place, status)) continue;
-      states.Move(index, memory::TenantHome(place));
-      Append(moved, block, place);
-    }
+    absl::Status status = MoveRun(session, run, moved);
+    // What has been moved counts, whatever could not be read.
+    if (!status.ok() && moved.runs.empty()) return status;
   }
-  // What has been moved counts, whatever could not be read.
-  if (moved.empty()) TORPOR_RETURN_IF_ERROR(status);
   return moved;
+}
+
+absl::Status GiveBackLeft(const SessionFiles& session, const MovedBlocks& moved) {
+  const Bytes annex = ImageOf(session).size() / 2;
+  absl::Status status;
+  for (const memory::Extent& extent : moved.own.extents()) {
+    status.Update(ImageOf(session).GiveBack(extent));
+  }
+  for (const memory::Extent& extent : moved.annex.extents()) {
+    status.Update(ImageOf(session).GiveBack({annex + extent.begin, annex + extent.end}));
+  }
+  return status;
 }
 
 }  // namespace torpor::server

@@ -21,8 +21,8 @@ struct TenantPlace {
 
 // What an image has of blocks, ascending. A plain record.
 struct ImageBlockList {
-  // Blocks at their own places that were copied from the host and not changed since, of known
-  // content: weights, most of all.
+  // Blocks elsewhere that were copied from the host and not changed since, of known content:
+  // weights, most of all.
   std::vector<memory::BlockContent> uploaded;
   // Homes in the tenant's file, of whichever version.
   std::vector<TenantPlace> at_tenant;
@@ -37,10 +37,21 @@ absl::StatusOr<ImageBlockList> ListBlocks(const SessionFiles& session,
 // the image.
 absl::Status CopyToTenantFile(const SessionFiles& session, const memory::EqualRun& run);
 
-// Gives each of the runs' blocks that still is at its own place, and whose bytes are the place's,
-// the place as home. Returns these blocks and places, joined to runs. The bytes stay at the blocks'
-// own places, too, which executors may have pinned. No process writes to the image.
-absl::StatusOr<std::vector<memory::EqualRun>> MoveToTenantFile(
-    const SessionFiles& session, const std::vector<memory::EqualRun>& runs);
+// Blocks that have moved, and what they have left. A plain record.
+struct MovedBlocks {
+  std::vector<memory::EqualRun> runs;
+  // Bytes of the image's file that nobody needs any more, though executors may have them pinned: in
+  // its first half, where blocks' own places are, and in the second, the annex.
+  memory::ExtentSet own;
+  memory::ExtentSet annex;
+};
+
+// Gives each of the runs' blocks that ListBlocks would still list, and whose bytes are the place's,
+// the place as home. No process writes to the image.
+absl::StatusOr<MovedBlocks> MoveToTenantFile(const SessionFiles& session,
+                                             const std::vector<memory::EqualRun>& runs);
+
+// Gives the pages that blocks have left back to the system. No process has them pinned.
+absl::Status GiveBackLeft(const SessionFiles& session, const MovedBlocks& moved);
 
 }  // namespace torpor::server

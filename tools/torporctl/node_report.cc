@@ -153,6 +153,13 @@ std::string DiskLine(const v1::SpillStatus& spills) {
                      MovesText(spills.out()), MovesText(spills.back()));
 }
 
+// Empty where no two images have equal blocks.
+std::string SharingLine(const v1::SharingStatus& sharing) {
+  if (sharing.used_bytes() == 0) return "";
+  return fmt::format("equal     {} of images, stored in {}\n", HumanBytes(sharing.used_bytes()),
+                     HumanBytes(sharing.stored_bytes()));
+}
+
 Json MovesJson(const v1::SpillMoves& moves) {
   return {{"images", moves.images()},
           {"bytes", moves.bytes()},
@@ -227,13 +234,14 @@ std::string StatusTable(const v1::NodeStatus& status) {
       "state     {}\nversion   {}\nuptime    {}\nhttp      {}\nmetrics   {}\npolicy    {}\n"
       "comply    {} of {} functions\nsessions  {}\n"
       "queued    {}\nswaps     {} in, {} out\nimages    {} of host memory\nhost      {} of {} "
-      "allocated, {} refused\n{}addresses {}\n\n",
+      "allocated, {} refused\n{}{}addresses {}\n\n",
       status.state(), status.version(), HumanSeconds(status.uptime_seconds()),
       OrDash(status.http_address()), OrDash(status.metrics_address()), PolicyText(status),
       status.compliant_functions(), status.functions(), status.sessions(), status.queued_requests(),
       status.swaps_in(), status.swaps_out(), HumanBytes(status.host_image_bytes()),
       HumanBytes(status.host_memory_used_bytes()), HumanBytes(status.host_memory_bytes()),
-      status.host_memory_refusals(), DiskLine(status.spills()), AddressText(status));
+      status.host_memory_refusals(), SharingLine(status.sharing()), DiskLine(status.spills()),
+      AddressText(status));
   TextTable table({{"GPU", Align::kRight},
                    {"STATE"},
                    {"USED", Align::kRight},
@@ -292,6 +300,9 @@ std::string StatusJson(const v1::NodeStatus& status) {
                      {"host_memory_bytes", status.host_memory_bytes()},
                      {"host_memory_used_bytes", status.host_memory_used_bytes()},
                      {"host_memory_refusals", status.host_memory_refusals()},
+                     {"sharing",
+                      {{"stored_bytes", status.sharing().stored_bytes()},
+                       {"used_bytes", status.sharing().used_bytes()}}},
                      {"spills", SpillsJson(status.spills())},
                      {"address_mode", status.address_mode()},
                      {"address_fallback", status.address_fallback()},

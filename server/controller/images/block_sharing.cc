@@ -15,6 +15,7 @@ namespace {
 using memory::EqualBlocks;
 using memory::EqualRun;
 using memory::PlaceRun;
+using ReleaseImage = v1::DaemonMessage::ReleaseImage;
 
 constexpr Bytes kBlockBytes = wire::kImageBlockBytes;
 
@@ -44,6 +45,14 @@ std::vector<EqualRun> FirstOf(const std::vector<EqualRun>& runs) {
     if (run.count > 0) first.push_back(run);
   }
   return first;
+}
+
+v1::DaemonMessage Release(SessionId session, memory::Extent extent, ReleaseImage::File file) {
+  v1::DaemonMessage message;
+  message.mutable_release_image()->set_session_id(session.value);
+  SetExtent(*message.mutable_release_image()->mutable_extent(), {extent.begin, extent.bytes()});
+  message.mutable_release_image()->set_file(file);
+  return message;
 }
 
 memory::Extent BytesOf(PlaceRun places) {
@@ -277,14 +286,14 @@ void BlockSharing::Copy(const SessionPtr& session, const EqualRun& run, const Bl
 
 void BlockSharing::Move(const SessionPtr& session, const std::vector<EqualRun>& runs,
                         const Then& then) {
-  const auto moved = std::make_shared<absl::StatusOr<std::vector<EqualRun>>>();
+  const auto moved = std::make_shared<absl::StatusOr<MovedBlocks>>();
   loop_.InBackground(
       [moved, files = session->memory.files, runs] { *moved = MoveToTenantFile(*files, runs); },
       [=, this] {
         Tenant* const tenant = TenantOf(*session);
         if (!tenant) return then();
         if (!moved->ok()) spdlog::error("{}", moved->status().ToString());
-        if (moved->ok() && !(*moved)->empty()) return OnMoved(session, **moved, then);
+        if (moved->ok() && !(*moved)->runs.empty()) return OnMoved(session, **moved, then);
         // The bytes were others, whatever their hashes say.
         for (const EqualRun& run : runs) {
           for (std::size_t i = 0; i < run.count; ++i) {
@@ -295,10 +304,21 @@ void BlockSharing::Move(const SessionPtr& session, const std::vector<EqualRun>& 
       });
 }
 
-void BlockSharing::OnMoved(const SessionPtr& session, const std::vector<EqualRun>& moved,
-                           const Then& then) {
+void BlockSharing::OnMoved(const SessionPtr& session, const MovedBlocks& moved, const Then& then) {
   Tenant& tenant = *TenantOf(*session);
   std::vector<std::size_t>& places = session->memory.at_tenant.places;
+  for (const EqualRun& run : moved.runs) {
+    for (std::size_t i = 0; i < run.count; ++i) {
+      tenant.places.Use(run.other + i);
+      places.push_back(run.other + i);
+    }
+  }
+  segments_.Settle(*session);
+  Count();
+  GiveBack(session, moved, then);
+}
+
+void BlockSharing::GiveBack(const SessionPtr& session, const MovedBlocks& moved, const Then& then) {
   Join join([this, session, moved, then](const absl::Status& status) {
     if (!status.ok()) {
       // Pages that an executor keeps must stay the file's, or later copies would miss the file.
@@ -307,29 +327,20 @@ void BlockSharing::OnMoved(const SessionPtr& session, const std::vector<EqualRun
     }
     loop_.InBackground(
         [files = session->memory.files, moved] {
-          absl::Status given;
-          for (const EqualRun& run : moved) {
-            given.Update(
-                files->file(wire::SharedMemory::kImage).GiveBack(BytesOf({run.block, run.count})));
-          }
+          const absl::Status given = GiveBackLeft(*files, moved);
           if (!given.ok()) spdlog::error("{}", given.ToString());
         },
         then);
   });
-  for (const EqualRun& run : moved) {
-    for (std::size_t i = 0; i < run.count; ++i) {
-      tenant.places.Use(run.other + i);
-      places.push_back(run.other + i);
+  const auto unpin = [&](const memory::ExtentSet& extents, ReleaseImage::File file) {
+    for (const memory::Extent& extent : extents.extents()) {
+      join.Add();
+      executors_.RunOnAll(Release(session->id, extent, file),
+                          [join](const absl::Status& status) { join.Done(status); });
     }
-    v1::DaemonMessage message;
-    message.mutable_release_image()->set_session_id(session->id.value);
-    SetExtent(*message.mutable_release_image()->mutable_extent(),
-              {run.block * kBlockBytes, run.count * kBlockBytes});
-    join.Add();
-    executors_.RunOnAll(message, [join](const absl::Status& status) { join.Done(status); });
-  }
-  segments_.Settle(*session);
-  Count();
+  };
+  unpin(moved.own, ReleaseImage::OWN_PLACES);
+  unpin(moved.annex, ReleaseImage::ANNEX);
   join.Done();
 }
 
@@ -401,11 +412,8 @@ void BlockSharing::GiveBackSlots(const std::string& name, Tenant& tenant) {
   if (teller == tenant.sessions.end() || !tenant.unknown.empty()) return;
   for (const PlaceRun& slot : tenant.places.TakeUnusedSlots()) {
     const memory::Extent bytes = BytesOf(slot);
-    v1::DaemonMessage message;
-    message.mutable_release_image()->set_session_id(teller->value);
-    message.mutable_release_image()->set_of_tenant(true);
-    SetExtent(*message.mutable_release_image()->mutable_extent(), {bytes.begin, bytes.bytes()});
     const auto file = files_.Of(name);
+    const v1::DaemonMessage message = Release(*teller, bytes, ReleaseImage::TENANT_FILE);
     executors_.RunOnAll(message, [=, this](const absl::Status& status) {
       if (!status.ok()) {
         spdlog::warn("host memory of equal blocks stays in use: {}", status.ToString());

@@ -15,6 +15,7 @@
 #include "server/controller/model/client_session.h"
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/session_table.h"
+#include "server/controller/model/sharing_figures.h"
 #include "server/controller/model/task_loop.h"
 #include "server/repository/session_addresses.h"
 #include "server/repository/tenant_blocks.h"
@@ -34,12 +35,6 @@ class BlockSharing {
     Duration after{};
   };
 
-  // What equal blocks save. A plain record.
-  struct Figures {
-    Bytes stored = 0;  // in tenants' files
-    Bytes used = 0;    // blocks of images that lie there
-  };
-
   // All references must outlive the object.
   BlockSharing(const Options& options, SessionKeeper* keeper, SessionSegments& segments,
                const SessionTable& sessions, ExecutorTable& executors, TaskLoop& loop);
@@ -55,7 +50,7 @@ class BlockSharing {
   // Looks at the next image that rests, and gives memory back. Call once a second.
   void Look();
 
-  const Figures& figures() const { return figures_; }
+  const SharingFigures& figures() const { return figures_; }
 
  private:
   struct Tenant {
@@ -88,8 +83,9 @@ class BlockSharing {
             const Then& then);
   // Moves blocks to places with the same bytes, and gives back the memory that they had.
   void Move(const SessionPtr& session, const std::vector<memory::EqualRun>& runs, const Then& then);
-  void OnMoved(const SessionPtr& session, const std::vector<memory::EqualRun>& moved,
-               const Then& then);
+  void OnMoved(const SessionPtr& session, const MovedBlocks& moved, const Then& then);
+  // Lets all executors unpin what blocks have left, and then gives its pages back.
+  void GiveBack(const SessionPtr& session, const MovedBlocks& moved, const Then& then);
 
   // What the session's image has now.
   void SetPlaces(ClientSession& session, Tenant& tenant, const ImageBlockList& blocks);
@@ -112,7 +108,7 @@ class BlockSharing {
   TaskLoop& loop_;
   SessionAddresses place_segments_;  // free ones; bytes in tenants' files
   std::map<std::string, Tenant> tenants_;
-  Figures figures_;
+  SharingFigures figures_;
   bool is_looking_ = false;
 };
 

@@ -404,10 +404,10 @@ absl::StatusOr<bool> DeviceImage::PinNext() {
   return host_.PinNext([this] { return blocks_.AllWritten(); });
 }
 
-absl::Status DeviceImage::ReleaseHost(memory::Extent extent, bool has_left) {
+absl::Status DeviceImage::ReleaseHost(memory::Extent extent, HostPlaces places) {
   TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes()));
   TORPOR_RETURN_IF_ERROR(arrival_.Wait());
-  return has_left ? host_.ReleaseAll(extent) : host_.ReleaseOwn(extent);
+  return host_.Release(extent, places);
 }
 
 CUdeviceptr DeviceImage::Resolve(std::uint64_t address, Bytes bytes) const {

@@ -166,10 +166,8 @@ class DeviceImage {
   // Returns whether one was left to pin. Requires that no operation of the session runs.
   absl::StatusOr<bool> PinNext();
 
-  // Unpins the host image's pages of an extent: whole chunks without live bytes, which are about to
-  // leave the file, or with `has_left` live bytes of an image that has left host memory whole. No
-  // copy of the session is pending.
-  absl::Status ReleaseHost(memory::Extent extent, bool has_left = false);
+  // Unpins pages of the host image, as HostImage::Release. No copy of the session is pending.
+  absl::Status ReleaseHost(memory::Extent extent, HostPlaces places = HostPlaces::kOwn);
   // Unpins slots of the tenant's file, where no block of any session lies.
   absl::Status ReleaseTenant(memory::Extent slots) const { return host_.ReleaseTenant(slots); }
 

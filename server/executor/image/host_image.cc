@@ -153,15 +153,11 @@ absl::StatusOr<bool> HostImage::PinNextOf(const std::vector<memory::Extent>& wri
   return false;
 }
 
-absl::Status HostImage::ReleaseOwn(memory::Extent extent) {
-  pinned_at_.reset();
-  return own_pins_.UnregisterOverlapping(extent);
-}
-
-absl::Status HostImage::ReleaseAll(memory::Extent extent) {
-  absl::Status status = own_pins_.UnregisterOverlapping(extent);
-  status.Update(annex_pins_.UnregisterOverlapping(extent));
-  pinned_at_ = files_.own.PageBytes();
+absl::Status HostImage::Release(memory::Extent extent, HostPlaces places) {
+  absl::Status status;
+  if (places != HostPlaces::kAnnex) status.Update(own_pins_.UnregisterOverlapping(extent));
+  if (places != HostPlaces::kOwn) status.Update(annex_pins_.UnregisterOverlapping(extent));
+  pinned_at_ = places == HostPlaces::kAll ? files_.own.PageBytes() : std::nullopt;
   return status;
 }
 

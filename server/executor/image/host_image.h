@@ -18,6 +18,9 @@
 
 namespace torpor::executor {
 
+// Which places of an image's blocks are meant: their own, or those in the annex, or both.
+enum class HostPlaces { kOwn, kAnnex, kAll };
+
 // A session's image in host memory. A block's bytes lie at the block's own place in the image's
 // file, at another block's place in the annex, a second file of the same shape, or in the tenant's
 // file. Extents are bytes from the begin of the session's range.
@@ -58,15 +61,13 @@ class HostImage {
 
   // Pins one piece of the homes of what `written` tells, if a part is not pinned, though its file
   // has the pages. Returns whether there was such a part. Asks `written` only if the files may have
-  // grown since there was none. For one thread at a time, as ReleaseOwn.
+  // grown since there was none. For one thread at a time, as Release.
   using Written = std::function<absl::StatusOr<std::vector<memory::Extent>>()>;
   absl::StatusOr<bool> PinNext(const Written& written);
 
-  // Unpins the own places of the extent, which are about to leave the file. No copy is pending.
-  absl::Status ReleaseOwn(memory::Extent extent);
-  // Unpins all homes that blocks of the extent may have. All pages have left the files: PinNext
-  // pins nothing before the files change. No copy is pending.
-  absl::Status ReleaseAll(memory::Extent extent);
+  // Unpins places that are about to leave their file: no block has its home there or, with kAll,
+  // all pages have left, and PinNext pins nothing before the files change. No copy is pending.
+  absl::Status Release(memory::Extent extent, HostPlaces places);
   // Unpins slots of the tenant's file, which are about to leave the file. No session has a block
   // there.
   absl::Status ReleaseTenant(memory::Extent slots) const;

@@ -215,8 +215,8 @@ absl::Status Session::EndLease(LeaseId lease, TimePoint deadline, bool is_last) 
   return drained;
 }
 
-absl::Status Session::ReleaseImage(memory::Extent extent, bool has_left, TimePoint deadline) {
-  return AtRest(deadline, [&] { return memory_->image().ReleaseHost(extent, has_left); });
+absl::Status Session::ReleaseImage(memory::Extent extent, HostPlaces places, TimePoint deadline) {
+  return AtRest(deadline, [&] { return memory_->image().ReleaseHost(extent, places); });
 }
 
 absl::Status Session::Drain(TimePoint deadline) {

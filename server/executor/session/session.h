@@ -101,7 +101,7 @@ class Session {
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
   // Lets go of host memory of the image that leaves the file, or has left: freed chunks or, with
   // `has_left`, the whole image. Waits until all work is done; DeadlineExceeded otherwise.
-  absl::Status ReleaseImage(memory::Extent extent, bool has_left, TimePoint deadline);
+  absl::Status ReleaseImage(memory::Extent extent, HostPlaces places, TimePoint deadline);
   // As DeviceImage::ReleaseTenant.
   absl::Status ReleaseTenant(memory::Extent slots) const {
     return memory_->image().ReleaseTenant(slots);

@@ -51,6 +51,8 @@ class FakeKeeper final : public SessionKeeper {
 
 class ResumeTest : public ControllerHarness {
  protected:
+  static constexpr Bytes kBlock = wire::kImageBlockBytes;
+
   ResumeTest() {
     options_.session_keeper = &keeper_;
     KillTorpord();
@@ -115,6 +117,9 @@ class ResumeTest : public ControllerHarness {
     Settle();
     return request;
   }
+  std::shared_ptr<SessionFiles> FilesOf(const Client& client) {
+    return *repository_.Find(SessionId{client.hello.session_id}, client.hello.session_key);
+  }
   std::optional<wire::MemoryReply> Answer(const Client& client) {
     return client.link->Take<wire::MemoryReply>();
   }
@@ -142,6 +147,43 @@ TEST_F(ResumeTest, AClientGoesOnWithItsMemory) {
   EXPECT_EQ(Free(client, first->address)->error, kCudaSuccess);
   Say(client, wire::HostFree{client.next_request++, host->address});
   EXPECT_EQ(Answer(client)->error, kCudaSuccess);
+  Serve("c", client);
+}
+
+TEST_F(ResumeTest, BlocksInTheTenantsFileStayThere) {
+  Client client = Connect("token-c");
+  const auto block = Malloc(client, 3 * kMiB);
+  ASSERT_TRUE(block && block->error == kCudaSuccess);
+  const Bytes begin = block->address - client.hello.device_base;
+  constexpr std::array<std::uint8_t, 3> kBytes = {1, 2, 3};
+  {
+    const auto files = FilesOf(client);
+    ASSERT_TRUE(files->file(wire::SharedMemory::kTenantFile).Write(20 * kBlock, kBytes).ok());
+    MappedStates mapped = files->MapStates({begin, begin + kBlock}).value();
+    mapped.states().Move(begin / kBlock - mapped.first_block(), memory::TenantHome(20));
+  }
+  for (int life = 0; life < 2; ++life) {
+    Restart(client, "token-c");
+    loop_.Advance(std::chrono::seconds(2));
+    Settle();
+    EXPECT_EQ(controller_->Snapshot().sharing.used, kBlock);
+    std::array<std::uint8_t, 3> read{};
+    const auto files = FilesOf(client);
+    EXPECT_TRUE(files->file(wire::SharedMemory::kTenantFile).Read(20 * kBlock, read).ok());
+    EXPECT_EQ(read, kBytes);
+  }
+  EXPECT_EQ(Free(client, block->address)->error, kCudaSuccess);
+  loop_.Advance(std::chrono::seconds(2));
+  Settle();
+}
+
+TEST_F(ResumeTest, WithoutItsTenantsFileASessionGoesOnAndSharesNothing) {
+  Client client = Connect("token-c");
+  ASSERT_TRUE(Malloc(client, 3 * kMiB));
+  keeper_.tenant_files.clear();
+  Restart(client, "token-c");
+  EXPECT_LT(FilesOf(client)->descriptor(wire::SharedMemory::kTenantFile), 0)
+      << "a new file would have other bytes";
   Serve("c", client);
 }
 

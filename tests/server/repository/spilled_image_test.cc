@@ -34,11 +34,11 @@ class SpilledImageTest : public testing::Test {
     Write(kImageBytes + kMiB, Pattern(kPage, 3));
   }
   void Write(Bytes offset, const std::vector<std::uint8_t>& bytes) {
-    ASSERT_TRUE(files_->Write(kImage, offset, bytes).ok());
+    ASSERT_TRUE(files_->file(kImage).Write(offset, bytes).ok());
   }
   std::vector<std::uint8_t> Read(Bytes offset, Bytes bytes) const {
     std::vector<std::uint8_t> read(bytes);
-    EXPECT_TRUE(files_->Read(kImage, offset, read).ok());
+    EXPECT_TRUE(files_->file(kImage).Read(offset, read).ok());
     return read;
   }
   bool IsWhole() const {

@@ -34,7 +34,7 @@ class TenantBlocksTest : public testing::Test {
   static std::uint64_t HashOf(std::size_t number) { return (number + 1) << 8; }
   ImageBlockList List() const { return ListBlocks(*files_, {{0, 256 * kBlock}}).value(); }
   std::vector<EqualRun> Move(const std::vector<EqualRun>& runs) const {
-    return MoveToTenantFile(*files_, runs).value();
+    return MoveToTenantFile(*files_, runs).value().runs;
   }
 
   const std::shared_ptr<MemoryFile> tenant_ = SessionFiles::CreateTenantFile(kGiB).value();
@@ -69,6 +69,24 @@ TEST_F(TenantBlocksTest, CopiedBlocksMove) {
   ASSERT_EQ(list.at_tenant.size(), 4u);
   EXPECT_EQ(list.at_tenant[0].place, 5000u);
   EXPECT_EQ(list.at_tenant[0].content, content);
+}
+
+TEST_F(TenantBlocksTest, BlocksMoveFromTheAnnexAndLeaveBothPlaces) {
+  Upload(10, 2);
+  files_->checkpoint().Commit(1);
+  ASSERT_TRUE(files_->file(kImage).Write(kGiB + 7 * kBlock, BytesOf(99)).ok());
+  States().states().Move(11, memory::AnnexHome(7));
+  ASSERT_EQ(List().uploaded.size(), 2u);
+  ASSERT_TRUE(CopyToTenantFile(*files_, {10, 100, 2}).ok());
+  std::vector<std::uint8_t> read(kBlock);
+  ASSERT_TRUE(tenant_->Read(101 * kBlock, read).ok());
+  EXPECT_EQ(read, BytesOf(99));
+  const MovedBlocks moved = MoveToTenantFile(*files_, {{10, 100, 2}}).value();
+  EXPECT_EQ(moved.runs, (std::vector<EqualRun>{{10, 100, 2}}));
+  EXPECT_EQ(moved.own.extents(), (std::vector<memory::Extent>{{10 * kBlock, 12 * kBlock}}));
+  EXPECT_EQ(moved.annex.extents(), (std::vector<memory::Extent>{{7 * kBlock, 8 * kBlock}}));
+  ASSERT_TRUE(GiveBackLeft(*files_, moved).ok());
+  EXPECT_EQ(files_->resident_bytes(kImage), 0u);
 }
 
 // A hash can be forged.

@@ -151,7 +151,7 @@ TEST_F(PinningAheadTest, AnImageThatIsAboutToLeaveIsPinnedNoMoreBeforeItChanges)
   EXPECT_TRUE(Step());
   Session& session = *registry_.All().front();
   const TimePoint deadline = SteadyClock().Now() + std::chrono::seconds(10);
-  ASSERT_TRUE(session.ReleaseImage({0, kSegment}, /*has_left=*/true, deadline).ok());
+  ASSERT_TRUE(session.ReleaseImage({0, kSegment}, HostPlaces::kAll, deadline).ok());
   EXPECT_FALSE(cuda_.IsRegistered(files.here));
   EXPECT_FALSE(Step());
   Write(files, {64 * kMiB, 65 * kMiB});
