@@ -35,7 +35,7 @@ class LiveConfigFaultsTest : public testing::Test {
                                         running_ = config;
                                         return absl::OkStatus();
                                       },
-                                  .files = disk});
+                                  .disk = [&disk](const Config&) { return &disk; }});
     if (!live.ok()) return live.status();
     live_ = *std::move(live);
     running_ = live_->at_start();
