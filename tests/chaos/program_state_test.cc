@@ -15,7 +15,7 @@ class ProgramStateTest : public testing::TestWithParam<unsigned> {
   // Asks until a request has changed the program. Returns what an inquiry told before.
   std::string AskForAChange() {
     for (;;) {
-      const std::string before = state_.Inquiry().answer;
+      std::string before = state_.Inquiry().answer;
       (void)state_.Next(random_);
       if (state_.Inquiry().answer != before) return before;
     }

@@ -58,8 +58,8 @@ class LiveConfigFaultsTest : public testing::Test {
 
 TEST_F(LiveConfigFaultsTest, ChangesAreOldOrNewWhateverTheDiskDoes) {
   const auto change = [this](SimulatedDisk& disk) {
-    if (const absl::Status loaded = Load(disk); !loaded.ok()) return loaded;
-    const absl::Status status = Set("3s");
+    if (absl::Status loaded = Load(disk); !loaded.ok()) return loaded;
+    absl::Status status = Set("3s");
     const std::string why(status.message());
     if (status.ok()) {
       EXPECT_EQ(deadline(), kNewDeadline);
