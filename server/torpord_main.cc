@@ -22,6 +22,7 @@
 #include "server/daemon/cuda_libraries.h"
 #include "server/daemon/descriptor_store.h"
 #include "server/daemon/live_config.h"
+#include "server/daemon/planned_disk.h"
 #include "server/daemon/run_folder.h"
 #include "server/daemon/service_manager.h"
 #include "server/daemon/topology_preset.h"
@@ -128,12 +129,12 @@ class Daemon {
  public:
   // `configure`: changes the configuration, as LiveConfig::Change.
   using Configure = decltype(AdminServer::Sources::configure);
-  // `kept`: as Node::Start.
-  static absl::StatusOr<std::unique_ptr<Daemon>> Start(Config config,
+  // `disk` and `kept`: as Node::Start.
+  static absl::StatusOr<std::unique_ptr<Daemon>> Start(Config config, Files& disk,
                                                        std::map<std::string, UniqueFd> kept,
                                                        Configure configure) {
     TORPOR_ASSIGN_OR_RETURN(RunFolder folder, RunFolder::Claim(config));
-    std::unique_ptr<Daemon> daemon(new Daemon(std::move(config), std::move(folder)));
+    std::unique_ptr<Daemon> daemon(new Daemon(std::move(config), std::move(folder), disk));
     TORPOR_RETURN_IF_ERROR(daemon->StartParts(std::move(kept), std::move(configure)));
     return daemon;
   }
@@ -167,16 +168,16 @@ class Daemon {
   }
 
  private:
-  Daemon(Config config, RunFolder folder)
-      : config_(std::move(config)), folder_(std::move(folder)), metrics_(config_) {}
+  Daemon(Config config, RunFolder folder, Files& disk)
+      : config_(std::move(config)), folder_(std::move(folder)), disk_(disk), metrics_(config_) {}
 
   absl::Status StartParts(std::map<std::string, UniqueFd> kept, Configure configure) {
     TORPOR_ASSIGN_OR_RETURN(const CudaLibraries cuda,
                             FindCudaLibraries(config_, ProgramDirectory()));
     config_.cuda_library_dir = cuda.folder;
     config_.is_emulated = cuda.is_emulated;
-    TORPOR_ASSIGN_OR_RETURN(node_,
-                            Node::Start(config_, metrics_, Node::Programs{}, std::move(kept)));
+    TORPOR_ASSIGN_OR_RETURN(
+        node_, Node::Start(config_, metrics_, Node::Programs{}, std::move(kept), disk_));
     TORPOR_RETURN_IF_ERROR(StartRouter());
     TORPOR_ASSIGN_OR_RETURN(
         admin_,
@@ -239,6 +240,7 @@ class Daemon {
 
   Config config_;
   RunFolder folder_;
+  Files& disk_;
   Metrics metrics_;
   std::atomic<bool> is_draining_ = false;
   std::unique_ptr<Node> node_;
@@ -314,11 +316,16 @@ int Run(int argc, char** argv) {
   const CommandLine& line = std::get<CommandLine>(parsed);
 
   std::atomic<Daemon*> running = nullptr;  // once started
+  std::unique_ptr<Files> planned;          // if the disk is to fail
   absl::StatusOr<std::unique_ptr<LiveConfig>> live = LiveConfig::Load(
       {.load = [&line] { return LoadWithTopology(line.sources); },
        .check = CheckFiles,
        .apply = [&running](const Config& config,
-                           bool is_trial) { return running.load()->Apply(config, is_trial); }});
+                           bool is_trial) { return running.load()->Apply(config, is_trial); },
+       .disk = [&planned](const Config& config) -> absl::StatusOr<Files*> {
+         TORPOR_ASSIGN_OR_RETURN(planned, PlannedDisk(config, ProgramDirectory()));
+         return planned ? planned.get() : &SystemFiles();
+       }});
   if (!live.ok()) {
     PrintFailure(live.status());
     return kExitUsage;
@@ -337,8 +344,8 @@ int Run(int argc, char** argv) {
   const sigset_t signals = BlockSignals();
   RaiseDescriptorLimit();
   umask(0007);  // sockets and files are for owner and group
-  const absl::StatusOr<std::unique_ptr<Daemon>> daemon =
-      Daemon::Start(config, std::move(kept), [&live, &running](const ConfigRequest& request) {
+  const absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(
+      config, (*live)->disk(), std::move(kept), [&live, &running](const ConfigRequest& request) {
         return running.load() != nullptr ? (*live)->Change(request)
                                          : absl::UnavailableError("torpord is starting; ask again");
       });

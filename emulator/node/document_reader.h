@@ -41,10 +41,25 @@ class DocumentReader {
   bool Choice(const YAML::Node& node, const char* key, bool fallback);
   // Returns the text under `key`. Fails if the text is missing or empty.
   std::string Name(const YAML::Node& node, const char* key);
+  // Returns the meaning of the word under `key`, by a table of pairs. Fails for words of no entry.
+  template <typename Table>
+  auto Word(const YAML::Node& node, const char* key, const Table& table);
 
  private:
   const std::string_view source_;
   std::string problem_;
 };
+
+template <typename Table>
+auto DocumentReader::Word(const YAML::Node& node, const char* key, const Table& table) {
+  const YAML::Node value = node[key];
+  std::string known;
+  for (const auto& [word, meaning] : table) {
+    if (value && value.IsScalar() && value.Scalar() == word) return meaning;
+    known += (known.empty() ? "" : ", ") + std::string(word);
+  }
+  Fail(value ? value : node, std::string("'") + key + "' must be one of " + known);
+  return table.front().second;
+}
 
 }  // namespace torpor::emulator

@@ -30,7 +30,8 @@ std::optional<Bytes> ReadEnd(const YAML::Node& value, DocumentReader& reader) {
 
 DriverFaults ReadDriverFaults(const YAML::Node& node, DocumentReader& reader) {
   DriverFaults faults;
-  if (!node || !reader.CheckKeys(node, {kExports, kMemoryEnds, "calls", "links"})) return faults;
+  if (!node || !reader.CheckKeys(node, {kExports, kMemoryEnds, "calls", "links", "disk"}))
+    return faults;
   faults.refuses_exports = ReadExports(node[kExports], reader);
   faults.memory_ends_at = ReadEnd(node[kMemoryEnds], reader);
   return faults;

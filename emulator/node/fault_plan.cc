@@ -26,19 +26,6 @@ constexpr std::array<std::pair<std::string_view, CallKind>, 3> kCalls = {
 constexpr std::array<std::pair<std::string_view, CallEffect>, 3> kEffects = {
     {{"kill", CallEffect::kKill}, {"fail", CallEffect::kFail}, {"ecc", CallEffect::kEcc}}};
 
-// Reads a word of the table under `key`.
-template <typename Table>
-auto ReadWord(const YAML::Node& node, const char* key, const Table& table, DocumentReader& reader) {
-  const YAML::Node value = node[key];
-  std::string known;
-  for (const auto& [word, meaning] : table) {
-    if (value && value.IsScalar() && value.Scalar() == word) return meaning;
-    known += (known.empty() ? "" : ", ") + std::string(word);
-  }
-  reader.Fail(value ? value : node, std::string("'") + key + "' must be one of " + known);
-  return table.front().second;
-}
-
 unsigned ReadGpuPlace(const YAML::Node& value, const Topology& topology, DocumentReader& reader) {
   const auto last = static_cast<unsigned>(std::max<std::size_t>(topology.gpus.size(), 1) - 1);
   return reader.Count(value, "a GPU", 0, last);
@@ -48,8 +35,8 @@ CallFault ReadCall(const YAML::Node& node, const Topology& topology, DocumentRea
   CallFault fault;
   if (!reader.CheckKeys(node, {"gpu", "call", "nth", "effect"})) return fault;
   if (node["gpu"]) fault.place = ReadGpuPlace(node["gpu"], topology, reader);
-  fault.call = ReadWord(node, "call", kCalls, reader);
-  fault.effect = ReadWord(node, "effect", kEffects, reader);
+  fault.call = reader.Word(node, "call", kCalls);
+  fault.effect = reader.Word(node, "effect", kEffects);
   if (!node["nth"]) {
     reader.Fail(node, "needs 'nth', the number of the call from 1 on");
   } else {
@@ -141,6 +128,7 @@ FaultPlan ReadFaultPlan(const YAML::Node& faults, const Topology& topology,
       if (reader.failed()) return plan;
     }
   }
+  plan.disk = ReadDiskFaults(faults["disk"], reader);
   return plan;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "emulator/node/disk_faults.h"
 
 namespace YAML {
 class Node;
@@ -67,6 +68,7 @@ struct LinkFault {
 struct FaultPlan {
   std::vector<CallFault> calls;
   std::vector<LinkFault> links;
+  std::vector<DiskFault> disk;
 
   friend bool operator==(const FaultPlan&, const FaultPlan&) = default;
 };
@@ -76,8 +78,8 @@ struct FaultPlan {
 std::optional<CallEffect> CountCall(const FaultPlan& plan, SharedNodeState& state, CallKind call,
                                     unsigned place);
 
-// Reads `calls` and `links` of the mapping `faults` of a topology file, whose GPUs, switches and
-// NVLinks are read already.
+// Reads `calls`, `links` and `disk` of the mapping `faults` of a topology file, whose GPUs,
+// switches and NVLinks are read already.
 FaultPlan ReadFaultPlan(const YAML::Node& faults, const Topology& topology, DocumentReader& reader);
 
 // The windows of a link, against the node's clock.

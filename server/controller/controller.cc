@@ -81,7 +81,7 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
       placements_(tables_.instances, feed_.scheduler(), loop),
       host_(
           tables_, feed_.scheduler(), feed_, loop, SegmentOptionsOf(options),
-          {.folder = options.spill_folder, .limit = config_.spill_limit},
+          {.folder = options.spill_folder, .limit = config_.spill_limit, .disk = *options.disk},
           {.after = config_.share_equal_blocks}, session_keeper_,
           [this](const SessionPtr& session, const std::string& why) { LoseMemory(session, why); }),
       images_(tables_, feed_.scheduler(), feed_, host_.room, telemetry, loop,

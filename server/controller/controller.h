@@ -46,6 +46,7 @@ class Controller {
     SchedulerFeed::Record record;                      // may be null
     Bytes host_budget = HostBudget::kUnlimited;        // for sessions' memory in the host
     std::string spill_folder;                          // of images that leave host memory
+    Files* disk = &SystemFiles();                      // of the folder; outlives the controller
     Duration hello_timeout{std::chrono::seconds(30)};  // a session waits for the first executor
     // Keep sessions for the next torpord. Both null: sessions end with this torpord.
     SessionLog* session_log = nullptr;

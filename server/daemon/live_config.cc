@@ -79,9 +79,10 @@ void NoteSuperseded(const std::vector<std::string>& superseded, std::vector<std:
 absl::StatusOr<std::unique_ptr<LiveConfig>> LiveConfig::Load(Parts parts) {
   std::unique_ptr<LiveConfig> live(new LiveConfig(std::move(parts)));
   TORPOR_ASSIGN_OR_RETURN(Config file, live->parts_.load());
+  TORPOR_ASSIGN_OR_RETURN(live->disk_, live->parts_.disk(file));
   live->at_start_ = file;  // for the path
   TORPOR_ASSIGN_OR_RETURN(const ConfigOverlay overlay,
-                          ReadChanges(live->parts_.files, live->changes_path()));
+                          ReadChanges(*live->disk_, live->changes_path()));
   TORPOR_ASSIGN_OR_RETURN(OverlaidConfig overlaid, WithOverlay(file, overlay));
   TORPOR_RETURN_IF_ERROR(CheckConfig(overlaid.config, live->changes_path()));
   TORPOR_RETURN_IF_ERROR(live->parts_.check(overlaid.config));
@@ -95,8 +96,8 @@ absl::StatusOr<std::unique_ptr<LiveConfig>> LiveConfig::Load(Parts parts) {
 }
 
 absl::StatusOr<KeptFile> LiveConfig::Keep(const Config& file, const Config& wanted) const {
-  return KeptFile::Write(parts_.files, changes_path(),
-                         BytesOf(FormatOverlay(OverlayOf(file, wanted))), {});
+  return KeptFile::Write(*disk_, changes_path(), BytesOf(FormatOverlay(OverlayOf(file, wanted))),
+                         {});
 }
 
 absl::Status LiveConfig::ForgetSuperseded() {

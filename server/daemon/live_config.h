@@ -29,8 +29,11 @@ class LiveConfig {
     // Makes the configuration's functions and tenants the daemon's. On an error, or if `is_trial`,
     // the daemon stays as it was.
     std::function<absl::Status(const Config&, bool is_trial)> apply;
-    // Where changes are kept. Outlives the object.
-    Files& files = SystemFiles();
+    // Returns the disk on which changes are kept, by the configuration without changes. Called
+    // once; the disk outlives the object.
+    std::function<absl::StatusOr<Files*>(const Config&)> disk = [](const Config&) {
+      return &SystemFiles();
+    };
   };
   // What a change has changed, or would change: a line each.
   using Lines = std::vector<std::string>;
@@ -41,6 +44,8 @@ class LiveConfig {
   // The configuration to start with, and which kept changes the configuration file has superseded.
   const Config& at_start() const { return at_start_; }
   const Lines& superseded() const { return superseded_; }
+  // As of Parts.
+  Files& disk() const { return *disk_; }
   // Takes superseded changes out of the kept ones: else a change would hold again once the file
   // says what it said then. Call once torpord has the state_dir to itself.
   absl::Status ForgetSuperseded();
@@ -67,7 +72,8 @@ class LiveConfig {
   std::string changes_path() const { return at_start_.state_dir + "/changes.json"; }
 
   const Parts parts_;
-  Config at_start_;  // constant after Load
+  Config at_start_;        // constant after Load
+  Files* disk_ = nullptr;  // likewise
   Lines superseded_;
   Mutex mutex_;  // held during a change
   Config file_ ABSL_GUARDED_BY(mutex_);

@@ -212,11 +212,11 @@ class LiveNode final : public Node,
   ~LiveNode() override { Stop(); }
 
   absl::Status StartParts(Telemetry& telemetry, const std::string& executor_program,
-                          std::map<std::string, UniqueFd> kept) {
+                          std::map<std::string, UniqueFd> kept, Files& disk) {
     Controller::Options options;
     TORPOR_ASSIGN_OR_RETURN(options.tokens, ReadTokens(config_));
     TORPOR_ASSIGN_OR_RETURN(session_records_,
-                            SessionRecords::Open(config_.run_dir, std::move(kept)));
+                            SessionRecords::Open(config_.run_dir, std::move(kept), disk));
     options.session_log = session_records_->log();
     options.session_keeper = session_records_->keeper();
     ForgetDeadNode();
@@ -252,6 +252,7 @@ class LiveNode final : public Node,
     }
     TORPOR_RETURN_IF_ERROR(CreateFolder(config_.state_dir + "/modules"));
     TORPOR_RETURN_IF_ERROR(CreateFolder(config_.state_dir + "/links"));
+    options.disk = &disk;
     options.spill_folder = SpillFolderOf(config_);
     if (config_.spill_limit > 0) TORPOR_RETURN_IF_ERROR(CreateFolder(options.spill_folder));
     if (!config_.scheduling.event_log.empty()) {
@@ -555,11 +556,12 @@ void LiveNode::Stop() {
 
 absl::StatusOr<std::unique_ptr<Node>> Node::Start(const Config& config, Telemetry& telemetry,
                                                   const Programs& programs,
-                                                  std::map<std::string, UniqueFd> kept) {
+                                                  std::map<std::string, UniqueFd> kept,
+                                                  Files& disk) {
   const std::string executor =
       programs.executor.empty() ? ProgramDirectory() + "/torpor-executor" : programs.executor;
   auto node = std::make_unique<LiveNode>(config);
-  TORPOR_RETURN_IF_ERROR(node->StartParts(telemetry, executor, std::move(kept)));
+  TORPOR_RETURN_IF_ERROR(node->StartParts(telemetry, executor, std::move(kept), disk));
   return node;
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/files.h"
 #include "base/unique_fd.h"
 #include "server/broker/request_broker.h"
 #include "server/config/config.h"
@@ -31,10 +32,12 @@ class Node {
   // dynamic linker's libraries. `telemetry` must outlive the node. Fails if a token cannot be read,
   // a socket cannot be bound, the executor's program is missing or no device exists.
   // `kept`: descriptors that an earlier torpord had its service manager keep; the node goes on with
-  // the sessions whose memory they are.
+  // the sessions whose memory they are. `disk`: of sessions' records and spilled images; outlives
+  // the node.
   static absl::StatusOr<std::unique_ptr<Node>> Start(const Config& config, Telemetry& telemetry,
                                                      const Programs& programs,
-                                                     std::map<std::string, UniqueFd> kept = {});
+                                                     std::map<std::string, UniqueFd> kept = {},
+                                                     Files& disk = SystemFiles());
   static absl::StatusOr<std::unique_ptr<Node>> Start(const Config& config, Telemetry& telemetry);
 
   virtual ~Node() = default;  // Stop()

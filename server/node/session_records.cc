@@ -60,9 +60,9 @@ GpuSet WithoutMemory(const std::vector<GpuProcessRan>& processes) {
 }
 
 // Ends what an earlier torpord with a service manager has left.
-absl::Status Forget(const std::string& path) {
+absl::Status Forget(const std::string& path, Files& disk) {
   {
-    TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<SessionLog> log, SessionLog::Open(path));
+    TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<SessionLog> log, SessionLog::Open(path, disk));
     for (const GpuProcessRan& process : LivingOf(*log))
       TORPOR_RETURN_IF_ERROR(EndGpuProcess(IdentityOf(process)));
   }
@@ -79,16 +79,16 @@ absl::Status EndGpuProcess(const ProcessIdentity& process) {
 }
 
 absl::StatusOr<std::unique_ptr<SessionRecords>> SessionRecords::Open(
-    const std::string& run_dir, std::map<std::string, UniqueFd> kept) {
+    const std::string& run_dir, std::map<std::string, UniqueFd> kept, Files& disk) {
   const std::string path = run_dir + "/sessions.log";
   std::unique_ptr<SessionRecords> records(new SessionRecords(std::move(kept)));
   if (!records->keeper_.is_available()) {
     spdlog::info(
         "sessions end with this torpord: no service manager keeps descriptors (docs/init.md)");
-    TORPOR_RETURN_IF_ERROR(Forget(path));
+    TORPOR_RETURN_IF_ERROR(Forget(path, disk));
     return records;
   }
-  TORPOR_ASSIGN_OR_RETURN(records->log_, SessionLog::Open(path));
+  TORPOR_ASSIGN_OR_RETURN(records->log_, SessionLog::Open(path, disk));
   return records;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/files.h"
 #include "base/ids.h"
 #include "base/unique_fd.h"
 #include "server/daemon/kept_sessions.h"
@@ -24,9 +25,11 @@ absl::Status EndGpuProcess(const ProcessIdentity& process);
 class SessionRecords {
  public:
   // Reads what an earlier torpord has left in `run_dir`. `kept`: what DescriptorStore::TakeKept has
-  // returned. Unavailable if the log cannot be read or written.
+  // returned. `disk`: of the log; outlives the object. Unavailable if the log cannot be read or
+  // written.
   static absl::StatusOr<std::unique_ptr<SessionRecords>> Open(const std::string& run_dir,
-                                                              std::map<std::string, UniqueFd> kept);
+                                                              std::map<std::string, UniqueFd> kept,
+                                                              Files& disk = SystemFiles());
 
   // Null without a service manager that keeps descriptors.
   SessionLog* log() { return log_.get(); }

@@ -15,6 +15,7 @@
 
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
+#include "server/supervisor/pipe.h"
 #include "server/supervisor/process_record.h"
 
 namespace torpor::server {
@@ -127,17 +128,6 @@ absl::Status StatusOf(const Failure& failure, const InstanceCommand& command) {
   }
   return absl::ErrnoToStatus(failure.error,
                              fmt::format("cannot execute {}{}", command.words.front(), as));
-}
-
-struct Pipe {
-  UniqueFd reader;
-  UniqueFd writer;
-};
-
-absl::StatusOr<Pipe> OpenPipe() {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe2");
-  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
 }  // namespace

@@ -150,15 +150,21 @@ void RouterKeeper::Adopt() {
 void RouterKeeper::StartDue() {
   if (phase_ != Phase::kKeeping || process_ || next_start_ > clock_.Now()) return;
   started_ = clock_.Now();
-  absl::StatusOr<std::unique_ptr<ChildProcess>> process = ChildProcess::Start(options_.command());
+  ProcessCommand command = options_.command();
+  // First: a router that nobody knows of would hold the addresses.
+  command.before_run = [this](pid_t pid) { WriteDown(pid); };
+  absl::StatusOr<std::unique_ptr<ChildProcess>> process = ChildProcess::Start(command);
   if (!process.ok()) {
     spdlog::error("no router: {}", process.status().ToString());
+    unlink(options_.record_path.c_str());
     next_start_ = started_ + pauses_.Next({});
     return changed_.SignalAll();
   }
   process_ = *std::move(process);
   kill_at_ = started_ + options_.start_patience;
-  const pid_t pid = process_->pid();
+}
+
+void RouterKeeper::WriteDown(pid_t pid) const {
   const absl::Status written = WriteProcessRecord(
       options_.record_path, {IdentityOf(pid).value_or(ProcessIdentity{.pid = pid})});
   if (written.ok()) return;

@@ -32,7 +32,8 @@ class RouterKeeper {
     // A process that has said that it turns, and then nothing for so long, is killed, a fifth
     // later: torpord may have been stopped itself.
     Duration silence{std::chrono::seconds(10)};
-    RestartPauses::Options pauses{};
+    // A start takes 20 ms, and without a router the node serves nobody.
+    RestartPauses::Options pauses{.longest = std::chrono::seconds(1)};
   };
 
   explicit RouterKeeper(Options options);
@@ -61,6 +62,8 @@ class RouterKeeper {
   void Run();
   void Wait();
   void StartDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // For the next torpord.
+  void WriteDown(pid_t pid) const;
   void Adopt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The process has not been heard of in time.

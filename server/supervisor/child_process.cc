@@ -19,6 +19,7 @@ extern "C" {
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "server/supervisor/pipe.h"
 
 namespace torpor::server {
 namespace {
@@ -43,8 +44,9 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   return pointers;
 }
 
-// Between fork and exec only async-signal-safe calls are allowed.
-[[noreturn]] void BecomeChild(pid_t parent, bool outlives_parent, int output, int failure,
+// Between fork and exec only async-signal-safe calls are allowed. `go` becomes readable when the
+// program may run; -1: at once.
+[[noreturn]] void BecomeChild(pid_t parent, bool outlives_parent, int go, int output, int failure,
                               const char* program, char* const* arguments,
                               char* const* environment) {
   if (outlives_parent) {
@@ -54,6 +56,8 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
     if (getppid() != parent) _exit(127);  // the parent died before PDEATHSIG was set
     setpgid(0, 0);
   }
+  char word = 0;
+  if (go >= 0 && read(go, &word, 1) != 1) _exit(127);  // end of file: the parent has died
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -77,23 +81,30 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ProcessC
   const std::vector<std::string> environment = Environment(command.added_environment);
   const std::vector<char*> argument_pointers = Pointers(words);
   const std::vector<char*> environment_pointers = Pointers(environment);
-  std::array<int, 2> failure{};
-  if (pipe2(failure.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe2");
-  UniqueFd failure_read(failure[0]);
-  UniqueFd failure_write(failure[1]);
+  TORPOR_ASSIGN_OR_RETURN(Pipe failure, OpenPipe());
+  Pipe go;
+  if (command.before_run) {
+    TORPOR_ASSIGN_OR_RETURN(go, OpenPipe());
+  }
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) return absl::ErrnoToStatus(errno, "cannot start a process");
   if (pid == 0) {
     const int output = standard_output >= 0 ? standard_output : STDERR_FILENO;
-    BecomeChild(parent, command.outlives_parent, output, failure_write.get(),
+    if (go.writer) close(go.writer.get());  // or its end would never be seen
+    BecomeChild(parent, command.outlives_parent, go.reader.get(), output, failure.writer.get(),
                 command.program.c_str(), argument_pointers.data(), environment_pointers.data());
   }
-  failure_write.Reset();
+  failure.writer.Reset();
   std::unique_ptr<ChildProcess> child = Of(pid);
+  if (command.before_run) {
+    command.before_run(pid);
+    constexpr char kGo = 1;
+    if (write(go.writer.get(), &kGo, 1) != 1) return absl::ErrnoToStatus(errno, "write");
+  }
   int error = 0;
   // End of file: exec closed the pipe, so the program runs.
-  if (read(failure_read.get(), &error, sizeof error) == sizeof error) {
+  if (read(failure.reader.get(), &error, sizeof error) == sizeof error) {
     return absl::ErrnoToStatus(error, absl::StrCat("cannot execute ", command.program));
   }
   return child;
@@ -150,23 +161,20 @@ bool ChildProcess::HasEnded(std::string& why) {
 }
 
 absl::StatusOr<std::string> RunForOutput(const ProcessCommand& command, Duration timeout) {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe2");
-  UniqueFd reader(ends[0]);
-  UniqueFd writer(ends[1]);
-  TORPOR_ASSIGN_OR_RETURN(const auto child, ChildProcess::Start(command, writer.get()));
-  writer.Reset();
+  TORPOR_ASSIGN_OR_RETURN(Pipe pipe, OpenPipe());
+  TORPOR_ASSIGN_OR_RETURN(const auto child, ChildProcess::Start(command, pipe.writer.get()));
+  pipe.writer.Reset();
   const SteadyClock clock;
   const TimePoint deadline = clock.Now() + timeout;
   std::string output;
   while (true) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock.Now());
-    pollfd ready = {reader.get(), POLLIN, 0};
+    pollfd ready = {pipe.reader.get(), POLLIN, 0};
     if (left.count() <= 0 || poll(&ready, 1, static_cast<int>(left.count())) == 0) {
       return absl::DeadlineExceededError(absl::StrCat(command.program, " does not end"));
     }
     std::array<char, 4096> buffer;
-    const ssize_t got = read(reader.get(), buffer.data(), buffer.size());
+    const ssize_t got = read(pipe.reader.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
     output.append(buffer.data(), static_cast<std::size_t>(got));

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ struct ProcessCommand {
   std::vector<std::string> arguments;          // without the program's own name
   std::vector<std::string> added_environment;  // "NAME=value", over the daemon's own
   bool outlives_parent = false;                // else it dies with the thread that started it
+  // Called with the new process before its program runs; may be null. If the parent dies before
+  // this has returned, the program never runs.
+  std::function<void(pid_t)> before_run{};
 };
 
 // A child process, or one of an earlier life of this program. Gets no terminal signals, and

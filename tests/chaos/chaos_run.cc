@@ -29,6 +29,8 @@ absl::StatusOr<std::vector<Victim>> VictimsOf(const std::string& names) {
   return victims;
 }
 
+// Without the router: its death breaks connections, and the promise of the others is that none
+// breaks.
 constexpr const char* kAllVictims = "executor,function,torpord,spare,pool_owner";
 constexpr const char* kWithoutSpares = "executor,function,torpord";
 

@@ -14,7 +14,8 @@ struct ChaosRun {
   std::chrono::seconds length{600};  // CHAOS_SECONDS
   unsigned seed = 0;                 // CHAOS_SEED, or else random
   unsigned max_kills = 0;            // CHAOS_KILLS: the run ends after so many; 0: any number
-  std::vector<Victim> victims{};     // CHAOS_VICTIMS: names with commas between; else all
+  std::vector<Victim> victims{};     // CHAOS_VICTIMS: names with commas between; else
+                                     // all but the router
   bool judges_times = false;         // CHAOS_JUDGE_TIMES=1: long delays fail the run
   std::string json{};                // CHAOS_JSON: the file of the result; empty: none
   std::string settings{};            // CHAOS_SETTINGS: further lines of torpord's configuration

@@ -8,8 +8,10 @@
 namespace torpor::chaos {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 // Sets variables for a test.
 class ChaosRunTest : public testing::Test {
@@ -33,6 +35,12 @@ TEST_F(ChaosRunTest, IsWhatTheEnvironmentSays) {
   EXPECT_EQ(run->seed, 7U);
   EXPECT_EQ(run->max_kills, 50U);
   EXPECT_THAT(run->victims, ElementsAre(Victim::kTorpord, Victim::kFunction));
+}
+
+TEST_F(ChaosRunTest, TheRouterIsAVictimOnlyIfNamed) {
+  EXPECT_THAT(ChaosRun::FromEnvironment()->victims, Not(Contains(Victim::kRouter)));
+  Set("CHAOS_VICTIMS", "router");
+  EXPECT_THAT(ChaosRun::FromEnvironment()->victims, ElementsAre(Victim::kRouter));
 }
 
 TEST_F(ChaosRunTest, ABadNumberNamesItsVariable) {

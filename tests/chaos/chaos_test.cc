@@ -148,8 +148,12 @@ class Chaos : public testing::Test {
     EXPECT_TRUE(run.ok()) << run.status();
     return run.ok() ? *run : ChaosRun{.victims = {Victim::kExecutor}};
   }();
-  e2e::EmulatedNode node_{e2e::kFourSmallGpus, Names(), run_.settings + "\n", /*gpus=*/1,
-                          run_.function_setting};
+  // A torpord that has never seen the router before would choose another one.
+  const e2e::EmulatedNode::Port http_port_ = e2e::EmulatedNode::FreePort();
+  e2e::EmulatedNode node_{
+      e2e::kFourSmallGpus, Names(),
+      fmt::format("{}\nhttp_address: 127.0.0.1:{}\n", run_.settings, http_port_.number),
+      /*gpus=*/1, run_.function_setting};
   std::vector<std::unique_ptr<Function>> functions_;
   std::optional<Victims> victims_;
   std::optional<Load> load_;

@@ -35,6 +35,8 @@ WaitLimits LimitsOf(Victim victim) {
     case Victim::kSpare:
     case Victim::kPoolOwner:
       break;
+    case Victim::kRouter:
+      return {.p99 = seconds(2), .longest = seconds(5)};
   }
   return {};
 }

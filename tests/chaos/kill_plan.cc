@@ -11,12 +11,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::array<std::pair<Victim, const char*>, 5> kNames = {
+constexpr std::array<std::pair<Victim, const char*>, 6> kNames = {
     {{Victim::kExecutor, "executor"},
      {Victim::kFunction, "function"},
      {Victim::kTorpord, "torpord"},
      {Victim::kSpare, "spare"},
-     {Victim::kPoolOwner, "pool_owner"}}};
+     {Victim::kPoolOwner, "pool_owner"},
+     {Victim::kRouter, "router"}}};
 
 // A tenth of the kills, and a little more: some come too late to meet the recovery.
 constexpr unsigned kOneOf = 8;
@@ -32,10 +33,10 @@ absl::StatusOr<Victim> VictimOf(const std::string& name) {
   for (const auto& [victim, known] : kNames) {
     if (name == known) return victim;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("\"", name,
-                   "\" is no victim; name executor, function, torpord, spare or pool_owner, with "
-                   "commas between"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", name,
+      "\" is no victim; name executor, function, torpord, spare, pool_owner or router, "
+      "with commas between"));
 }
 
 KillPlan::KillPlan(unsigned seed, std::vector<Victim> victims)

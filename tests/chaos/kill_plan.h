@@ -9,9 +9,9 @@
 
 namespace torpor::chaos {
 
-enum class Victim { kExecutor, kFunction, kTorpord, kSpare, kPoolOwner };
+enum class Victim { kExecutor, kFunction, kTorpord, kSpare, kPoolOwner, kRouter };
 
-// As in CHAOS_VICTIMS: "executor", "function", "torpord", "spare", "pool_owner".
+// As in CHAOS_VICTIMS: "executor", "function", "torpord", "spare", "pool_owner", "router".
 const char* NameOf(Victim victim);
 absl::StatusOr<Victim> VictimOf(const std::string& name);
 

@@ -13,6 +13,8 @@ namespace {
 
 // So that 24 clients keep two cores half busy.
 constexpr unsigned kLongestPauseMs = 400;
+// As clients do that find nobody.
+constexpr Duration kBackOff = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -48,6 +50,10 @@ void Load::Serve(std::size_t index, unsigned seed) {
     }
     const Outcome outcome = function.Ask();
     Note(index, outcome);
+    if (outcome.kind == Outcome::Kind::kUnanswered || outcome.kind == Outcome::Kind::kRefused) {
+      BackOff();
+      continue;
+    }
     Pause(index, std::chrono::milliseconds(random() % kLongestPauseMs));
   }
 }
@@ -56,21 +62,38 @@ void Load::Note(std::size_t index, const Outcome& outcome) {
   const MutexLock lock(&mutex_);
   switch (outcome.kind) {
     case Outcome::Kind::kRight:
-      ++counts_.right;
-      answered_[index] = outcome.sent;
-      delays_.OnAnswer(index, outcome.sent, outcome.answered);
+      NoteAnswer(index, outcome);
       break;
     case Outcome::Kind::kExcused:
       ++counts_.excused;
       break;
+    case Outcome::Kind::kUnanswered:
+    case Outcome::Kind::kRefused:
+      if (!IsRouterGone(index)) {
+        NoteFault(index, outcome);
+      } else {
+        ++(outcome.kind == Outcome::Kind::kRefused ? counts_.refused : counts_.unanswered);
+      }
+      break;
     case Outcome::Kind::kWrong:
     case Outcome::Kind::kFailed:
-      ++(outcome.kind == Outcome::Kind::kWrong ? counts_.wrong : counts_.failed);
-      faults_.push_back(outcome.what + "\n" + functions_[index]->Report());
-      is_over_ = true;
+      NoteFault(index, outcome);
       break;
   }
   changed_.SignalAll();
+}
+
+void Load::NoteAnswer(std::size_t index, const Outcome& outcome) {
+  ++counts_.right;
+  if (outcome.was_done) ++counts_.done;
+  answered_[index] = outcome.sent;
+  delays_.OnAnswer(index, outcome.wanted, outcome.answered);
+}
+
+void Load::NoteFault(std::size_t index, const Outcome& outcome) {
+  ++(outcome.kind == Outcome::Kind::kWrong ? counts_.wrong : counts_.failed);
+  faults_.push_back(outcome.what + "\n" + functions_[index]->Report());
+  is_over_ = true;
 }
 
 void Load::AddFault(const std::string& what) {
@@ -90,9 +113,20 @@ void Load::Pause(std::size_t index, Duration length) {
   }
 }
 
+void Load::BackOff() {
+  const TimePoint end = SteadyClock().Now() + kBackOff;
+  const MutexLock lock(&mutex_);
+  while (!is_over_) {
+    const Duration left = end - SteadyClock().Now();
+    if (left <= Duration::zero()) return;
+    mutex_.WaitFor(changed_, absl::FromChrono(left));
+  }
+}
+
 void Load::OnKill(Victim victim) {
   const MutexLock lock(&mutex_);
   last_kill_ = SteadyClock().Now();
+  if (victim == Victim::kRouter) last_router_kill_ = last_kill_;
   delays_.OnKill(victim, last_kill_);
   changed_.SignalAll();
 }
@@ -119,6 +153,8 @@ absl::Status Load::AwaitAnswers(Duration patience) {
 }
 
 bool Load::HasAnswered(std::size_t index) const { return answered_[index] > last_kill_; }
+
+bool Load::IsRouterGone(std::size_t index) const { return answered_[index] < last_router_kill_; }
 
 std::string Load::Missing() const {
   std::string missing;

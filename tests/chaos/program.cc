@@ -29,15 +29,21 @@ class ChainProgram final : public Program {
     for (unsigned step = 0; step < steps; ++step) {
       hash_ = hash_ * e2e::kChainFactor + value + value / 2 + step;
     }
-    return {"chain", fmt::format(R"({{"value":[{}],"steps":[{}]}})", value, steps),
-            AnswerOf(hash_)};
+    return TurnOf(value, steps);
   }
+  e2e::Turn Inquiry() const override { return TurnOf(/*value=*/0, /*steps=*/0); }
+  std::unique_ptr<Program> Clone() const override { return std::make_unique<ChainProgram>(*this); }
 
  private:
   // Some requests are long enough to be killed in, most are short.
   static constexpr unsigned kOneLongOf = 8;
   static constexpr unsigned kMaxLong = 1000;
   static constexpr unsigned kMaxShort = 40;
+
+  e2e::Turn TurnOf(unsigned value, unsigned steps) const {
+    return {"chain", fmt::format(R"({{"value":[{}],"steps":[{}]}})", value, steps),
+            AnswerOf(hash_)};
+  }
 
   unsigned hash_ = e2e::kChainBegin;
 };
@@ -52,6 +58,10 @@ class SequenceProgram final : public Program {
   std::vector<std::string> Command() const override { return shape_.Command(); }
   void Begin() override { model_.emplace(shape_); }
   e2e::Turn Next(std::mt19937& random) override { return RandomTurn(*model_, kLimits, random); }
+  e2e::Turn Inquiry() const override { return LookTurn(*model_); }
+  std::unique_ptr<Program> Clone() const override {
+    return std::make_unique<SequenceProgram>(*this);
+  }
 
  private:
   static constexpr unsigned kLeastTable = 256;
@@ -95,6 +105,8 @@ class LayersProgram final : public Program {
     }
     return {"run", Body("stride", number), AnswerOf(Sum(number))};
   }
+  e2e::Turn Inquiry() const override { return {"run", Body("stride", 1), AnswerOf(Sum(1))}; }
+  std::unique_ptr<Program> Clone() const override { return std::make_unique<LayersProgram>(*this); }
 
  private:
   static constexpr unsigned kLayers = 5;

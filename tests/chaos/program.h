@@ -21,6 +21,11 @@ class Program {
   // The next request, whose effect the model has taken: a request that is lost, or carried out
   // twice, makes all answers wrong from then on.
   virtual e2e::Turn Next(std::mt19937& random) = 0;
+  // A request that changes nothing. The answer is another one after each request that has changed
+  // something.
+  virtual e2e::Turn Inquiry() const = 0;
+  // The model as it is now.
+  virtual std::unique_ptr<Program> Clone() const = 0;
 };
 
 // Of each `number` another one: a hash of all that it was sent, in GPU memory (chain_server); a

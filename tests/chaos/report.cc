@@ -69,6 +69,13 @@ std::string TableOf(const ChaosResult& result) {
       "functions\n\n",
       result.requests.right, result.seconds, result.requests.wrong, result.requests.failed,
       result.requests.excused);
+  if (result.requests.unanswered + result.requests.refused > 0) {
+    text += fmt::format(
+        "{} requests got no answer from a killed router, of which {} had been carried out; {} "
+        "tries "
+        "found no router\n\n",
+        result.requests.unanswered, result.requests.done, result.requests.refused);
+  }
   if (result.images_on_disk > 0) {
     text += fmt::format("up to {} images on the disk at a time\n\n", result.images_on_disk);
   }
@@ -87,7 +94,10 @@ nlohmann::ordered_json JsonOf(const ChaosRun& run, const ChaosResult& result) {
                                   {{"right", result.requests.right},
                                    {"wrong", result.requests.wrong},
                                    {"failed", result.requests.failed},
-                                   {"failed_with_function", result.requests.excused}}}};
+                                   {"failed_with_function", result.requests.excused},
+                                   {"unanswered_by_router", result.requests.unanswered},
+                                   {"of_these_done", result.requests.done},
+                                   {"found_no_router", result.requests.refused}}}};
   for (const auto& [victim, delays] : result.delays) {
     json["kills"][NameOf(victim)] = {{"count", delays.kills},
                                      {"overlapping", delays.overlapped},

@@ -10,6 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using testing::HasSubstr;
+using testing::Not;
 
 ChaosResult Result() {
   ChaosResult result;
@@ -28,6 +29,16 @@ TEST(Report, TheTableTellsWaitsAndWhoGrows) {
   EXPECT_THAT(table, HasSubstr("100 right answers in 60 s, 0 wrong, 0 failed"));
   EXPECT_THAT(table, HasSubstr("executor      2            1             20   80       80"));
   EXPECT_THAT(table, HasSubstr("GROWS"));
+}
+
+TEST(Report, TheTableTellsWhatKilledRoutersHaveNotAnswered) {
+  ChaosResult result = Result();
+  EXPECT_THAT(TableOf(result), Not(HasSubstr("router")));
+  result.requests.unanswered = 5;
+  result.requests.done = 2;
+  result.requests.refused = 7;
+  EXPECT_THAT(TableOf(result), HasSubstr("5 requests got no answer from a killed router, of which "
+                                         "2 had been carried out; 7 tries found no router"));
 }
 
 TEST(Report, TheJsonHasTheVerdict) {

@@ -17,6 +17,7 @@ namespace {
 double MebibytesOf(Bytes bytes) { return static_cast<double>(bytes) / static_cast<double>(kMiB); }
 
 constexpr const char* kExecutorProgram = "torpor-executor";
+constexpr const char* kRouterProgram = "torpor-router";
 
 // Returns what torpord says of a process of the GPU.
 std::int64_t ProcessOf(const v1::GpuStatus& gpu, Victim victim) {
@@ -65,6 +66,7 @@ absl::StatusOr<std::string> Victims::Kill(const chaos::Kill& kill, Load& load) {
 
 std::vector<pid_t> Victims::Candidates(Victim victim) const {
   if (victim == Victim::kTorpord) return ProcessesOf("torpord");
+  if (victim == Victim::kRouter) return ProcessesOf(kRouterProgram);
   std::vector<pid_t> processes;
   const auto status = torporctl::FetchStatus(admin_socket_);
   // Without torpord nobody tells the purposes of executors apart.
@@ -104,7 +106,7 @@ Figures Victims::Measure() const {
   Figures figures;
   e2e::MemoryFiles files;
   Add("torpor-init", node_.daemon().pid(), figures, files);
-  for (const char* const program : {"torpord", "torpor-router"}) {
+  for (const char* const program : {"torpord", kRouterProgram}) {
     for (const pid_t process : ProcessesOf(program)) Add(program, process, figures, files);
   }
   // Not the spares: some may not have started yet.

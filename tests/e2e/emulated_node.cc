@@ -72,14 +72,13 @@ EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::s
       "version: v1\n"
       "run_dir: .\n"
       "state_dir: state\n"
-      "http_address: 127.0.0.1:0\n"
       "metrics_address: 127.0.0.1:0\n"
       "emulator_topology: topology.yaml\n" +
       settings;
   // Measuring the links, and spare executors, would take their time at every start.
   for (const std::string& name :
        {std::string("driver_reserve: 8MiB\n"), pool, std::string("swap_group_bytes: 2MiB\n"),
-        std::string("spare_executor: false\n")}) {
+        std::string("spare_executor: false\n"), std::string("http_address: 127.0.0.1:0\n")}) {
     if (settings.find(name.substr(0, name.find(' '))) == std::string::npos) yaml += name;
   }
   yaml += "functions:\n";

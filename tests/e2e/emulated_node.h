@@ -33,6 +33,14 @@ nvlinks: {gbps_per_link: 8, pairs: [{gpus: [0, 1]}]}
 // fails to start is a failure of the test (check HasFatalFailure).
 class EmulatedNode {
  public:
+  // A port of this machine, reserved while the object lives: a server that names its number can
+  // listen there.
+  struct Port {
+    UniqueFd holder;
+    int number = 0;
+  };
+  static Port FreePort();
+
   // `settings` are further lines of the configuration; `gpus`, how many GPUs the first function
   // has; `function_setting`, a line of every function's. FUNCTION/INSTANCE stands for an instance:
   // those of a function follow each other.
@@ -103,14 +111,6 @@ class EmulatedNode {
   void StartDaemon(const std::vector<std::string>& command);
   std::vector<std::string> RunCommand(const std::vector<std::string>& options,
                                       const std::vector<std::string>& program) const;
-
-  // A port of this machine, reserved while the object lives: a server that names its number can
-  // listen there.
-  struct Port {
-    UniqueFd holder;
-    int number = 0;
-  };
-  static Port FreePort();
 
   TemporaryFolder folder_;
   std::string config_path_;

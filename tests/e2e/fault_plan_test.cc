@@ -15,14 +15,22 @@
 namespace torpor::e2e {
 namespace {
 
+using testing::AllOf;
+using testing::HasSubstr;
+
 constexpr unsigned kElements = 16u << 18;  // of a state_server
+
+// Has room for one state_server.
+constexpr const char* kGpuOfOne = "  - {memory: 36MiB}\n";
+// Two state_servers fit, and leave less than a sixteenth.
+constexpr const char* kFullHost = "host_memory: 38MiB\nspill_limit: 1GiB\n";
 
 class FaultPlan : public testing::Test {
  protected:
   // Functions a and b.
-  void Start(const std::string& gpus, const std::string& faults) {
+  void Start(const std::string& gpus, const std::string& faults, const std::string& settings = "") {
     node_ = std::make_unique<EmulatedNode>("version: v1\ngpus:\n" + gpus + "faults:\n" + faults,
-                                           std::vector<std::string>{"a", "b"});
+                                           std::vector<std::string>{"a", "b"}, settings);
     node_->Start();
   }
   void TearDown() override {
@@ -39,6 +47,14 @@ class FaultPlan : public testing::Test {
     const Reply reply = Add(name, value);
     EXPECT_EQ(reply.status, 200) << reply.body;
     EXPECT_EQ(reply.body, "{\"sum\":" + std::to_string(sum * kElements) + "}\n");
+  }
+  double SpillFailures(const std::string& direction) const {
+    return ValueOf(node_->Metrics(), "torpor_spill_failures_total",
+                   {"direction=\"" + direction + "\""});
+  }
+  bool IsReady(const std::string& name) const {
+    return ReadPage(node_->http_address(), "/v2/models/" + name + "/ready")
+        .starts_with("HTTP/1.1 200");
   }
   double LostExecutors() const {
     return ValueOf(node_->Metrics(), "torpor_executors_lost_total", {});
@@ -125,6 +141,54 @@ TEST_F(FaultPlan, ALinkThatIsSlowDelaysAndLosesNothing) {
   const double each = (swaps("sum") - seconds) / (swaps("count") - count);
   EXPECT_GT(each, 0.04);
   std::printf("a swap-in took %.0f ms\n", 1000 * each);
+}
+
+TEST_F(FaultPlan, AFullDiskLeavesImagesInMemoryAndEveryAnswerRight) {
+  Start(kGpuOfOne,
+        "  disk: [{operation: write, path: '*.image', nth: 1, times: forever, error: ENOSPC}]\n",
+        kFullHost);
+  for (const char* name : {"a", "b"}) StartState(name);
+  for (const char* name : {"a", "b"}) ExpectSum(name, 1, 1);
+  const auto has_failed = [&] { return SpillFailures("out") >= 1; };
+  ASSERT_EQ(Await("an image was to be spilled", has_failed), absl::OkStatus());
+  for (unsigned sum = 2; sum <= 4; ++sum) {
+    for (const char* name : {"a", "b"}) ExpectSum(name, 1, sum);
+  }
+  EXPECT_EQ(node_->Status().at("spills").at("images"), 0);
+  EXPECT_THAT(node_->Logs(), HasSubstr("the fault plan's disk fails operation=write path="));
+  EXPECT_THAT(node_->Logs(), AllOf(HasSubstr("images stay in host memory for 30 s"),
+                                   HasSubstr("No space left on device")));
+}
+
+TEST_F(FaultPlan, AnImageThatComesBackWithWrongBytesEndsItsProgramAndNoOther) {
+  Start(kGpuOfOne, "  disk: [{operation: read, path: '*.image', nth: 2, error: wrong_bytes}]\n",
+        kFullHost);
+  StartState("a");
+  ExpectSum("a", 1, 1);
+  StartState("b");
+  const auto is_spilled = [&] { return node_->Status().at("spills").at("images") >= 1; };
+  ASSERT_EQ(Await("an image is on the disk", is_spilled), absl::OkStatus());
+  const Reply reply = Add("a", 1);
+  EXPECT_GE(reply.status, 500) << reply.body;
+  EXPECT_THAT(reply.body, HasSubstr("cudaErrorDevicesUnavailable"));
+  EXPECT_THAT(node_->function("a").Stderr(), HasSubstr(".image has other bytes"));
+  EXPECT_THAT(node_->Logs(), HasSubstr("is lost: its memory could not be read from the disk"));
+  EXPECT_EQ(SpillFailures("back"), 1);
+  EXPECT_FALSE(IsReady("a"));
+  EXPECT_TRUE(IsReady("b"));
+  ExpectSum("b", 1, 1);
+  node_->StopFunction("a");
+  StartState("a");
+  ExpectSum("a", 3, 3);
+}
+
+TEST_F(FaultPlan, AChangeThatTheDiskDoesNotKeepIsNotApplied) {
+  Start("  - {memory: 96MiB}\n",
+        "  disk: [{operation: sync, path: '*/changes.json*', nth: 1, error: EIO}]\n");
+  const std::vector<std::string> change = {"function", "set", "a", "--deadline", "2s"};
+  EXPECT_THAT(node_->RefusedTorporctl(change),
+              AllOf(HasSubstr("not applied"), HasSubstr("Input/output error")));
+  node_->Torporctl(change);
 }
 
 }  // namespace

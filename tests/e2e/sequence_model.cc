@@ -178,6 +178,10 @@ Turn RandomTurn(SequenceModel& model, const TurnLimits& limits, std::mt19937& ra
   return TurnOf("step", {{"token", value}, {"count", count}}, model.Step(value, count));
 }
 
+Turn LookTurn(const SequenceModel& model) {
+  return TurnOf("step", {{"token", 0}, {"count", 0}}, model.Look());
+}
+
 Turn BytesTurn(const SequenceModel& model) { return TurnOf("bytes", {}, model.bytes()); }
 
 }  // namespace torpor::e2e

@@ -32,6 +32,8 @@ class SequenceModel {
   std::uint64_t Allocate(unsigned block, unsigned kilobytes, unsigned value);
   std::uint64_t Change(unsigned block, unsigned value);
   std::uint64_t Free(unsigned block);
+  // As Step without a token: changes nothing.
+  std::uint64_t Look() const { return Answer(); }
 
   // Device memory that is allocated, as the request /bytes tells.
   Bytes bytes() const;
@@ -80,6 +82,9 @@ struct TurnLimits {
 
 // A random request, which the model has taken.
 Turn RandomTurn(SequenceModel& model, const TurnLimits& limits, std::mt19937& random);
+
+// A request that changes nothing, and is answered as the last one that did.
+Turn LookTurn(const SequenceModel& model);
 
 // The request that tells the device memory, and what it should be.
 Turn BytesTurn(const SequenceModel& model);

@@ -34,6 +34,8 @@ void CommandChannel::OnLost(const wire::LeaseLost& lost) {
       CarryOut(lease_.NoteLossByDaemon(error, Moment()));
       if (lease_link_) Break(ExecutorLinkPtr(lease_link_), error, lost.message);
     }
+  } else if (lost.sticky) {
+    parts_.log.Warn("the GPU memory was lost: " + lost.message);
   }
   NotifyAll();
 }

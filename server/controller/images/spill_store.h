@@ -21,14 +21,14 @@ class SpillStore {
  public:
   struct Options {
     std::string folder;
-    Bytes limit = 0;  // of all files; 0: no image is spilled
+    Bytes limit = 0;              // of all files; 0: no image is spilled
+    Files& disk = SystemFiles();  // outlives the object
   };
   using Then = std::function<void(const absl::Status&)>;
 
   // All references must outlive the object.
-  SpillStore(const Options& options, ExecutorTable& executors, TaskLoop& loop,
-             Files& disk = SystemFiles())
-      : folder_(options.folder), executors_(executors), loop_(loop), disk_(disk) {
+  SpillStore(const Options& options, ExecutorTable& executors, TaskLoop& loop)
+      : folder_(options.folder), executors_(executors), loop_(loop), disk_(options.disk) {
     figures_.limit = options.limit;
   }
 

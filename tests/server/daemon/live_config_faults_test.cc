@@ -35,7 +35,7 @@ class LiveConfigFaultsTest : public testing::Test {
                                         running_ = config;
                                         return absl::OkStatus();
                                       },
-                                  .files = disk});
+                                  .disk = [&disk](const Config&) { return &disk; }});
     if (!live.ok()) return live.status();
     live_ = *std::move(live);
     running_ = live_->at_start();
@@ -58,8 +58,8 @@ class LiveConfigFaultsTest : public testing::Test {
 
 TEST_F(LiveConfigFaultsTest, ChangesAreOldOrNewWhateverTheDiskDoes) {
   const auto change = [this](SimulatedDisk& disk) {
-    if (const absl::Status loaded = Load(disk); !loaded.ok()) return loaded;
-    const absl::Status status = Set("3s");
+    if (absl::Status loaded = Load(disk); !loaded.ok()) return loaded;
+    absl::Status status = Set("3s");
     const std::string why(status.message());
     if (status.ok()) {
       EXPECT_EQ(deadline(), kNewDeadline);
