@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "proto/wire/hardware_errors.h"
 #include "server/controller/model/cuda_errors.h"
 
 namespace torpor::server {
@@ -59,6 +60,8 @@ void ExecutorLosses::OnContextLost(GpuIndex gpu, const v1::ExecutorMessage::Cont
   const SessionPtr session = sessions_.Find(SessionId{what.session_id()});
   if (!session || session->is_lost) return;
   strikes_.OnContextLost(*session, what.cuda_error(), what.message());
+  // As if the executor had died, which ends now.
+  if (wire::IsHardwareError(what.cuda_error()) && leases_.MayReplay(*session)) return;
   leases_.LoseSession(session, {session->lease.id.value, what.cuda_error(), true, what.message()});
 }
 

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <chrono>
 #include <cstdio>
 #include <map>
+#include <random>
 #include <string>
 
 #include "proto/wire/descriptor_socket.h"
@@ -38,14 +40,20 @@ class BlockSharing : public testing::Test {
     EXPECT_EQ(reply.status, 200) << reply.body;
     EXPECT_EQ(reply.body, "{\"sum\":" + std::to_string(sum) + "}\n") << function << " " << path;
   }
-  // Each function gets weights of this value.
-  void LoadWeights(unsigned value) {
-    for (auto& [function, model] : models_) {
-      Expect(function, "allocate",
-             "{\"block\":0,\"kilobytes\":" + std::to_string(kKilobytes) +
-                 ",\"value\":" + std::to_string(value) + "}",
-             model.Allocate(kWeights, kKilobytes, value));
-    }
+  // The function gets weights of this value, even.
+  void Load(const std::string& function, unsigned value) {
+    Expect(function, "allocate",
+           "{\"block\":0,\"kilobytes\":" + std::to_string(kKilobytes) +
+               ",\"value\":" + std::to_string(value) + "}",
+           models_.at(function).Allocate(kWeights, kKilobytes, value));
+  }
+  void LoadAll(unsigned value) {
+    for (const auto& [function, model] : models_) Load(function, value);
+  }
+  // Half of its weights become others.
+  void Change(const std::string& function, unsigned value) {
+    Expect(function, "change", "{\"block\":0,\"value\":" + std::to_string(value) + "}",
+           models_.at(function).Change(kWeights, value));
   }
   // Its answer depends on all of the weights.
   void Step(const std::string& function) {
@@ -64,6 +72,18 @@ class BlockSharing : public testing::Test {
     EXPECT_EQ(Await("equal blocks are shared", is_shared), absl::OkStatus())
         << node_.Status().dump();
   }
+  // Until something is shared that was not, or no longer.
+  void AwaitLook() const {
+    const nlohmann::json before = sharing();
+    // Perhaps no two functions have equal blocks now.
+    (void)Await(
+        "other blocks are shared", [&] { return sharing() != before; }, std::chrono::seconds(2));
+  }
+  void KillExecutor(std::size_t gpu) const {
+    const pid_t executor = node_.ExecutorOf(gpu);
+    ASSERT_EQ(kill(executor, SIGKILL), 0);
+    node_.WaitUntilKnownDead(gpu, executor);
+  }
   Bytes stored() const { return sharing().at("stored_bytes"); }
   static constexpr Bytes kEdges = 2 * wire::kImageBlockBytes;
 
@@ -74,7 +94,7 @@ class BlockSharing : public testing::Test {
 };
 
 TEST_F(BlockSharing, EqualWeightsAreStoredOnceAndServe) {
-  LoadWeights(2);
+  LoadAll(2);
   const Bytes before = node_.Status().at("host_image_bytes");
   AwaitShared(3 * kBytes);
   EXPECT_LE(stored(), kBytes);
@@ -85,20 +105,20 @@ TEST_F(BlockSharing, EqualWeightsAreStoredOnceAndServe) {
 }
 
 TEST_F(BlockSharing, AFunctionThatChangesItsWeightsChangesNoOthers) {
-  LoadWeights(2);
+  LoadAll(2);
   AwaitShared(3 * kBytes);
-  Expect("one", "change", R"({"block":0,"value":5})", models_.at("one").Change(kWeights, 5));
+  Change("one", 5);
   for (int round = 0; round < 3; ++round) StepAll();
   // Half of the block has changed.
   AwaitShared(3 * kBytes - kBytes / 2);
-  LoadWeights(4);
+  LoadAll(4);
   StepAll();
   AwaitShared(3 * kBytes);
   EXPECT_LE(stored(), kBytes + kBytes) << "and what is about to go";
 }
 
 TEST_F(BlockSharing, ExecutorsAndTorpordMayDie) {
-  LoadWeights(2);
+  LoadAll(2);
   AwaitShared(3 * kBytes);
   for (int round = 0; round < 2; ++round) {
     node_.RestartTorpord();
@@ -106,9 +126,7 @@ TEST_F(BlockSharing, ExecutorsAndTorpordMayDie) {
     AwaitShared(3 * kBytes);
     for (const std::size_t gpu : {0, 1}) {
       node_.WaitUntilIdle();
-      const pid_t executor = node_.ExecutorOf(gpu);
-      ASSERT_EQ(kill(executor, SIGKILL), 0);
-      node_.WaitUntilKnownDead(gpu, executor);
+      KillExecutor(gpu);
     }
     StepAll();
   }
@@ -116,6 +134,26 @@ TEST_F(BlockSharing, ExecutorsAndTorpordMayDie) {
   models_.erase("one");
   AwaitShared(2 * kBytes);
   StepAll();
+}
+
+TEST_F(BlockSharing, WhateverChangesAndWhoeverDiesEveryAnswerIsRight) {
+  std::mt19937 random{20261129};
+  const auto up_to = [&](int most) { return std::uniform_int_distribution<>(0, most)(random); };
+  for (int round = 0; round < 40 && !HasFailure(); ++round) {
+    for (const auto& [function, model] : models_) {
+      const int kind = up_to(5);
+      if (kind == 0) Load(function, up_to(1) == 0 ? 2 : 4);
+      if (kind == 1) Change(function, 1 + static_cast<unsigned>(up_to(8)));
+      Step(function);
+    }
+    if (round % 10 == 5) node_.RestartTorpord();
+    if (round % 10 == 9) {
+      node_.WaitUntilIdle();
+      KillExecutor(static_cast<std::size_t>(up_to(1)));
+    }
+    // Some rounds find blocks that have been shared meanwhile.
+    if (round % 4 == 0) AwaitLook();
+  }
 }
 
 }  // namespace

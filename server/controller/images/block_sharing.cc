@@ -264,24 +264,28 @@ void BlockSharing::Copy(const SessionPtr& session, const EqualRun& run, const Bl
   const auto status = std::make_shared<absl::Status>();
   loop_.InBackground([status, files = session->memory.files,
                       run = *copied] { *status = CopyToTenantFile(*files, run); },
-                     [=, this, run = *copied] {
-                       const Then done = [=, this] {
-                         if (Tenant* const known = TenantOf(*session)) LeavePlaces(*known, run);
-                         then();
-                       };
-                       Tenant* const known = TenantOf(*session);
-                       if (!known || !status->ok()) {
-                         spdlog::error("equal blocks cannot be stored once: {}",
-                                       status->ToString());
-                         return done();
-                       }
-                       for (std::size_t i = 0; i < run.count; ++i) {
-                         known->equal.SetPlace(run.other + i, ContentOf(*blocks, run.block + i));
-                       }
-                       known->equal.Remove(session->id);
-                       session->memory.at_tenant.looked_at.reset();
-                       Move(session, {run}, done);
-                     });
+                     [=, this, run = *copied] { OnCopied(session, run, *blocks, *status, then); });
+}
+
+void BlockSharing::OnCopied(const SessionPtr& session, const EqualRun& run,
+                            const ImageBlockList& blocks, const absl::Status& status,
+                            const Then& then) {
+  Tenant* const tenant = TenantOf(*session);
+  if (!tenant) return then();
+  tenant->equal.Remove(session->id);
+  if (!status.ok()) {
+    spdlog::error("equal blocks cannot be stored once: {}", status.ToString());
+    LeavePlaces(*tenant, run);
+    return then();
+  }
+  for (std::size_t i = 0; i < run.count; ++i) {
+    tenant->equal.SetPlace(run.other + i, ContentOf(blocks, run.block + i));
+  }
+  session->memory.at_tenant.looked_at.reset();  // its other blocks are to be known again
+  Move(session, {run}, [this, session, run, then] {
+    if (Tenant* const known = TenantOf(*session)) LeavePlaces(*known, run);
+    then();
+  });
 }
 
 void BlockSharing::Move(const SessionPtr& session, const std::vector<EqualRun>& runs,

@@ -81,6 +81,8 @@ class BlockSharing {
   void CopyTwin(const memory::EqualBlocks::Twin& twin, const Blocks& blocks, const Then& then);
   void Copy(const SessionPtr& session, const memory::EqualRun& run, const Blocks& blocks,
             const Then& then);
+  void OnCopied(const SessionPtr& session, const memory::EqualRun& run,
+                const ImageBlockList& blocks, const absl::Status& status, const Then& then);
   // Moves blocks to places with the same bytes, and gives back the memory that they had.
   void Move(const SessionPtr& session, const std::vector<memory::EqualRun>& runs, const Then& then);
   void OnMoved(const SessionPtr& session, const MovedBlocks& moved, const Then& then);

@@ -191,7 +191,9 @@ bool HostRoom::MaySpill(const ClientSession& session) const {
   const FunctionInstance& instance = instances_.Of(session);
   const bool is_alone = instance.shards.size() == 1 && !instance.is_sharing &&
                         !session.shared.was_opened() && sessions_.PeersOf(session).empty();
-  const Bytes bytes = session.memory.device->occupied_bytes();
+  // Shared blocks stay.
+  const Bytes occupied = session.memory.device->occupied_bytes();
+  const Bytes bytes = occupied - std::min(occupied, session.memory.at_tenant.bytes());
   const bool has_image = bytes > 0 && session.memory.spill.state == State::kInMemory;
   if (!is_alone || !has_image || !store_.TakesNow(bytes)) return false;
   const scheduler::Instance& known = scheduler_.node().instances.at(instance.id);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "proto/wire/hardware_errors.h"
 #include "server/executor/gpu/call_status.h"
 #include "server/executor/gpu/cuda_status.h"
 
@@ -141,6 +142,8 @@ absl::Status BatchRunner::RunCommand(std::uint32_t call_id, std::span<const std:
     const auto error = static_cast<cudaError_t>(outcome_.status.code);
     const bool sticky = is_cudart && IsSticky(error);
     if (sticky && !lost_) lost_ = outcome_.status;
+    // The process ends, and torpord has the work repeated elsewhere or tells the client.
+    if (lost_ && wire::IsHardwareError(lost_->code)) return absl::OkStatus();
     // Another library's failure comes to light in CUDA's own terms.
     if (sticky || !outcome_.is_sync) {
       Remember(is_cudart ? error : cudaErrorUnknown, outcome_.status.message);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/wire/hardware_errors.h"
 
 namespace torpor::executor {
 namespace {
@@ -77,7 +78,9 @@ SessionId SessionRegistry::Blame(SessionId suspect, std::uint32_t cuda_error) {
     }
   }
   if (blamed == sessions_.end()) return suspect;
-  blamed->second->SetStickyError(cuda_error);
+  if (!wire::IsHardwareError(static_cast<std::int32_t>(cuda_error))) {
+    blamed->second->SetStickyError(cuda_error);
+  }
   return blamed->first;
 }
 

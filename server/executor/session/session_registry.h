@@ -39,7 +39,8 @@ class SessionRegistry {
 
   // Returns the session whose work may have lost the context: `suspect` if `suspect` has a lease,
   // else any session with a lease, else `suspect`. Reports `cuda_error` to the client of the
-  // returned session.
+  // returned session, but for errors of the hardware: torpord does that, if the work is not
+  // repeated.
   SessionId Blame(SessionId suspect, std::uint32_t cuda_error);
 
  private:

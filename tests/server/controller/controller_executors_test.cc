@@ -327,6 +327,24 @@ TEST_F(ControllerExecutors, ContextLossIsTheCulpritsOwn) {
   EXPECT_EQ(lease->gpu, 0);
 }
 
+TEST_F(ControllerExecutors, WorkThatFailingHardwareEndsIsReplayed) {
+  StartExecutor(0);
+  Client c = Connect("token-c");
+  const RequestId request = Acquire("c");
+  ASSERT_TRUE(TakeLease(c));
+  v1::ExecutorMessage message;
+  message.mutable_context_lost()->set_session_id(c.hello.session_id);
+  message.mutable_context_lost()->set_cuda_error(214);
+  controller_->OnExecutorMessage(executors_[0].link, message);
+  EXPECT_FALSE(c.link->Take<wire::LeaseLost>()) << "until the executor has ended";
+  KillExecutor(0);
+  const auto lost = c.link->Take<wire::LeaseLost>();
+  ASSERT_TRUE(lost);
+  EXPECT_TRUE(lost->replays);
+  EXPECT_FALSE(lost->sticky);
+  EXPECT_FALSE(outcome(request).lost);
+}
+
 TEST_F(ControllerExecutors, HangingExecutorIsKilled) {
   StartExecutor(0);
   Client a = Connect("token-a");

@@ -234,6 +234,18 @@ TEST_F(BatchRunnerTest, AStickyErrorStaysAndIsReportedOnce) {
   EXPECT_EQ(s_.events.count, 1);
 }
 
+// Somebody else repeats the work.
+TEST_F(BatchRunnerTest, WorkThatFailingHardwareEndsIsNotAnswered) {
+  LoadKernel();
+  s_.cuda.Break(CUDA_ERROR_ECC_UNCORRECTABLE);
+  const std::size_t before = s_.replies.replies.size();
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(s_.Run(BatchBuilder().Add(wire::DeviceGetLimit{}).Frame(kLease)).ok());
+  }
+  EXPECT_EQ(s_.replies.replies.size(), before);
+  EXPECT_EQ(s_.events.count, 1);
+}
+
 TEST_F(BatchRunnerTest, ADrainTellsWhenEventsCompleted) {
   wire::EventCreate create;
   create.event = 30;
