@@ -399,7 +399,8 @@ void Controller::AccountHostMemory(Duration passed) {
     const auto& files = session->memory.files;
     if (!files) continue;
     const Bytes bytes = files->resident_bytes(wire::SharedMemory::kImage) +
-                        files->resident_bytes(wire::SharedMemory::kHostArena);
+                        files->resident_bytes(wire::SharedMemory::kHostArena) +
+                        host_.sharing.ShareOf(*session);
     tables_.instances.Of(*session).totals.host_byte_seconds +=
         static_cast<double>(bytes) * ToSeconds(passed);
   }

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "server/controller/images/block_sharing.h"
 #include "server/controller/images/image_moves.h"
 #include "server/controller/images/image_swaps.h"
 #include "server/controller/images/peer_access.h"
 #include "server/controller/images/shard_swaps.h"
 #include "server/controller/images/spill_store.h"
+#include "server/controller/memory/block_sharing.h"
 #include "server/controller/memory/device_allocations.h"
 #include "server/controller/memory/host_allocations.h"
 #include "server/controller/memory/host_room.h"

@@ -5,8 +5,8 @@
 
 #include "absl/status/status.h"
 #include "base/units.h"
-#include "server/controller/images/block_sharing.h"
 #include "server/controller/images/spill_store.h"
+#include "server/controller/memory/block_sharing.h"
 #include "server/controller/memory/session_segments.h"
 #include "server/controller/model/client_session.h"
 #include "server/controller/model/task_loop.h"

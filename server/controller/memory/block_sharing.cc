@@ -1,4 +1,4 @@
-#include "server/controller/images/block_sharing.h"
+#include "server/controller/memory/block_sharing.h"
 
 #include <spdlog/spdlog.h>
 
@@ -432,6 +432,13 @@ void BlockSharing::GiveBackSlots(const std::string& name, Tenant& tenant) {
                          });
     });
   }
+}
+
+Bytes BlockSharing::ShareOf(const ClientSession& session) const {
+  if (figures_.used == 0) return 0;
+  const double part =
+      static_cast<double>(session.memory.at_tenant.bytes()) / static_cast<double>(figures_.used);
+  return static_cast<Bytes>(part * static_cast<double>(figures_.stored));
 }
 
 void BlockSharing::Count() {

@@ -1,4 +1,4 @@
-#include "server/controller/images/block_sharing.h"
+#include "server/controller/memory/block_sharing.h"
 
 #include <algorithm>
 
@@ -117,6 +117,7 @@ TEST_F(BlockSharingTest, EqualImagesAreStoredOnce) {
   EXPECT_EQ(Pages(first, kTenantFile), kImageBytes);
   EXPECT_EQ(host_.sharing.figures().stored, kImageBytes);
   EXPECT_EQ(host_.sharing.figures().used, 3 * kImageBytes);
+  EXPECT_EQ(host_.sharing.ShareOf(*second), kImageBytes / 3);
   EXPECT_EQ(host_.segments.host_memory().used, before - 2 * kImageBytes);
 }
 

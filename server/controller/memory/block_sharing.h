@@ -51,6 +51,8 @@ class BlockSharing {
   void Look();
 
   const SharingFigures& figures() const { return figures_; }
+  // The session's part of what is stored, for its bill: of a block with several users a part each.
+  Bytes ShareOf(const ClientSession& session) const;
 
  private:
   struct Tenant {
