@@ -2,6 +2,8 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
+
 namespace torpor {
 
 void RaiseDescriptorLimit() {
@@ -9,6 +11,13 @@ void RaiseDescriptorLimit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);  // a refusal leaves the old limit
+}
+
+int ReservedDescriptors() {
+  constexpr rlim_t kMost = 512;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  return static_cast<int>(std::min(kMost, limit.rlim_cur / 4));
 }
 
 }  // namespace torpor

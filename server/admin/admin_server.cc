@@ -335,13 +335,13 @@ class GrpcAdminServer final : public AdminServer {
   absl::Status Listen(const std::string& path) {
     grpc::ServerBuilder builder;
     builder.RegisterService(&service_);
-    TORPOR_ASSIGN_OR_RETURN(server_, ServeOnUnixSocket(builder, path, kSocketMode));
+    TORPOR_ASSIGN_OR_RETURN(server_, UnixGrpcServer::Start(builder, path, {.mode = kSocketMode}));
     return absl::OkStatus();
   }
 
  private:
   AdminService service_;
-  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<UnixGrpcServer> server_;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "absl/cleanup/cleanup.h"
-#include "server/unix_socket/grpc_server.h"
+#include "base/descriptor_limit.h"
 
 namespace torpor::executor {
 namespace {
@@ -74,13 +74,15 @@ grpc::Status ExecutionService::Run(grpc::ServerContext* context, Stream* stream)
   return grpc::Status::OK;
 }
 
-absl::StatusOr<std::unique_ptr<grpc::Server>> Serve(ExecutionService& service,
-                                                    const std::string& path, mode_t mode) {
+absl::StatusOr<std::unique_ptr<server::UnixGrpcServer>> Serve(ExecutionService& service,
+                                                              const std::string& path,
+                                                              mode_t mode) {
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(static_cast<int>(wire::kMaxFrameBytes));
   builder.SetMaxSendMessageSize(-1);
   builder.RegisterService(&service);
-  return server::ServeOnUnixSocket(builder, path, mode);
+  return server::UnixGrpcServer::Start(
+      builder, path, {.mode = mode, .accepting = {.reserved_descriptors = ReservedDescriptors()}});
 }
 
 }  // namespace torpor::executor

@@ -7,6 +7,7 @@
 #include "proto/torpor/v1/transport.grpc.pb.h"
 #include "server/executor/gpu/device.h"
 #include "server/executor/session/session_registry.h"
+#include "server/unix_socket/grpc_server.h"
 
 namespace torpor::executor {
 
@@ -30,7 +31,7 @@ class ExecutionService final : public v1::Execution::Service {
 
 // Serves `service` on a Unix socket at `path`, replacing an existing file. Returns an error if the
 // server cannot listen.
-absl::StatusOr<std::unique_ptr<grpc::Server>> Serve(ExecutionService& service,
-                                                    const std::string& path, mode_t mode);
+absl::StatusOr<std::unique_ptr<server::UnixGrpcServer>> Serve(ExecutionService& service,
+                                                              const std::string& path, mode_t mode);
 
 }  // namespace torpor::executor

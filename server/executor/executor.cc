@@ -343,7 +343,7 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
 
   ExecutionService service(*device, registry,
                            settings.device.transport != server::Transport::kRings);
-  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<grpc::Server> server,
+  TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<server::UnixGrpcServer> server,
                           Serve(service, settings.socket, settings.socket_mode));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<RingServer> rings,
                           ServeRings(settings, *device, registry));

@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/descriptor_limit.h"
 #include "base/mutex.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
@@ -192,11 +193,21 @@ absl::Status CheckGpuCounts(const Config& config, std::size_t served) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<grpc::Server>> Serve(grpc::Service& service, const std::string& path,
-                                                    mode_t mode) {
+absl::StatusOr<std::unique_ptr<UnixGrpcServer>> Serve(grpc::Service& service,
+                                                      const std::string& path,
+                                                      UnixGrpcServer::Options options) {
   grpc::ServerBuilder builder;
   builder.RegisterService(&service);
-  return ServeOnUnixSocket(builder, path, mode);
+  return UnixGrpcServer::Start(builder, path, std::move(options));
+}
+
+// Functions may connect as often as they like: the last descriptors are torpord's own, of executors
+// and administrators, and who connects and says nothing is cut off.
+UnixGrpcServer::Options OptionsForFunctions(const Config& config) {
+  constexpr std::chrono::seconds kIdleLimit{30};
+  return {.mode = config.socket_mode,
+          .idle_limit = kIdleLimit,
+          .accepting = {.reserved_descriptors = ReservedDescriptors()}};
 }
 
 // Carries events of all threads to the controller's own.
@@ -276,8 +287,7 @@ class LiveNode final : public Node,
         descriptor_server_,
         DescriptorServer::Start(descriptor_socket, config_.socket_mode, repository_,
                                 [this](pid_t pid) { return IsExecutor(pid); }));
-    TORPOR_ASSIGN_OR_RETURN(node_server_,
-                            Serve(node_service_, config_.run_dir + "/node.sock", 0600));
+    TORPOR_ASSIGN_OR_RETURN(node_server_, Serve(node_service_, config_.run_dir + "/node.sock", {}));
     {
       MutexLock lock(&mutex_);  // until IsExecutor knows the processes
       supervisor_ = std::make_shared<Supervisor>(std::move(processes), *this);
@@ -288,8 +298,8 @@ class LiveNode final : public Node,
       session_records_->Settle();
     });
     held_.Release();
-    TORPOR_ASSIGN_OR_RETURN(control_server_,
-                            Serve(control_service_, config_.client_socket, config_.socket_mode));
+    TORPOR_ASSIGN_OR_RETURN(control_server_, Serve(control_service_, config_.client_socket,
+                                                   OptionsForFunctions(config_)));
     // They look for the sockets.
     processes_->SetCommands(commands);
     runs_processes_ = true;
@@ -512,8 +522,8 @@ class LiveNode final : public Node,
   ControlService control_service_;
   NodeService node_service_;
   std::unique_ptr<DescriptorServer> descriptor_server_;
-  std::unique_ptr<grpc::Server> node_server_;
-  std::unique_ptr<grpc::Server> control_server_;
+  std::unique_ptr<UnixGrpcServer> node_server_;
+  std::unique_ptr<UnixGrpcServer> control_server_;
   std::atomic<std::uint64_t> next_request_{1};
 
   Mutex mutex_;

@@ -143,15 +143,13 @@ class GrpcRoutingServer final : public RoutingServer,
     inquiries_.Close();
     answering_.join();
     server_.reset();
-    if (!path_.empty()) unlink(path_.c_str());
   }
 
   absl::Status Serve(const std::string& path) {
     grpc::ServerBuilder builder;
     builder.SetMaxReceiveMessageSize(-1);
     builder.RegisterService(static_cast<v1::Routing::CallbackService*>(this));
-    TORPOR_ASSIGN_OR_RETURN(server_, ServeOnUnixSocket(builder, path, 0600));
-    path_ = path;
+    TORPOR_ASSIGN_OR_RETURN(server_, UnixGrpcServer::Start(builder, path, {}));
     return absl::OkStatus();
   }
 
@@ -267,14 +265,13 @@ class GrpcRoutingServer final : public RoutingServer,
   }
 
   Parts parts_;
-  std::string path_;
   const std::shared_ptr<std::atomic<bool>> is_paused_ = std::make_shared<std::atomic<bool>>(false);
   Mutex mutex_;
   std::map<std::string, FunctionConfig> functions_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<RouterStream> current_ ABSL_GUARDED_BY(mutex_);
   Mailbox<Inquiry> inquiries_;
   std::thread answering_;
-  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<UnixGrpcServer> server_;
 };
 
 }  // namespace

@@ -32,7 +32,7 @@ class RoutingServer {
     std::function<std::string()> metrics;
   };
 
-  // Serves on `path`, for the socket's owner. Errors as ServeOnUnixSocket's.
+  // Serves on `path`, for the socket's owner. Errors as UnixGrpcServer::Start's.
   static absl::StatusOr<std::unique_ptr<RoutingServer>> Start(const std::string& path, Parts parts);
 
   // Ends the stream: a living router keeps its requests.

@@ -1,31 +1,52 @@
 #include "server/unix_socket/grpc_server.h"
 
-#include <sys/stat.h>
+#include <grpcpp/server_posix.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "server/unix_socket/unix_listener.h"
 
 namespace torpor::server {
-
-absl::StatusOr<std::unique_ptr<grpc::Server>> ServeOnUnixSocket(grpc::ServerBuilder& builder,
-                                                                const std::string& path,
-                                                                mode_t mode) {
+absl::StatusOr<std::unique_ptr<UnixGrpcServer>> UnixGrpcServer::Start(grpc::ServerBuilder& builder,
+                                                                      const std::string& path,
+                                                                      Options options) {
   TORPOR_RETURN_IF_ERROR(CheckSocketPath(path));
-  unlink(path.c_str());
-  builder.AddListeningPort(absl::StrCat("unix:", path), grpc::InsecureServerCredentials());
+  if (options.idle_limit.count() > 0) {
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                               static_cast<int>(options.idle_limit.count()));
+  }
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", path, "; is its folder there and writable?"));
+  if (server == nullptr) return absl::InternalError(absl::StrCat("no gRPC server for ", path));
+  absl::StatusOr<UniqueFd> listener = ListenOnUnixSocket(path, SOCK_STREAM, options.mode);
+  if (!listener.ok()) {
+    return absl::UnavailableError(absl::StrCat(std::string(listener.status().message()),
+                                               "; is its folder there and writable?"));
   }
-  if (chmod(path.c_str(), mode) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot set the mode of ", path));
-  }
-  return server;
+  options.accepting.name = path;
+  std::unique_ptr<UnixGrpcServer> started(new UnixGrpcServer(std::move(server), path));
+  grpc::Server* const target = started->server_.get();
+  TORPOR_ASSIGN_OR_RETURN(started->acceptor_,
+                          SocketAcceptor::Start(*std::move(listener), std::move(options.accepting),
+                                                [target](UniqueFd connection) {
+                                                  grpc::AddInsecureChannelFromFd(
+                                                      target, connection.Release());
+                                                }));
+  return started;
+}
+
+UnixGrpcServer::~UnixGrpcServer() {
+  if (acceptor_ != nullptr) Shutdown(std::chrono::system_clock::now());
+}
+
+void UnixGrpcServer::Shutdown(std::chrono::system_clock::time_point deadline) {
+  if (acceptor_ == nullptr) return;
+  acceptor_.reset();
+  unlink(path_.c_str());
+  server_->Shutdown(deadline);
 }
 
 }  // namespace torpor::server

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -36,7 +37,14 @@ class UnixSocketTest : public testing::Test {
   auto Serve(const std::string& path, mode_t mode) {
     grpc::ServerBuilder builder;
     builder.RegisterService(&service_);
-    return ServeOnUnixSocket(builder, path, mode);
+    return UnixGrpcServer::Start(builder, path, {.mode = mode});
+  }
+
+  static grpc::Status AskOver(const std::string& path) {
+    const auto channel = grpc::CreateChannel("unix:" + path, grpc::InsecureChannelCredentials());
+    grpc::ClientContext context;
+    v1::NodeStatus status;
+    return v1::Admin::NewStub(channel)->GetStatus(&context, {}, &status);
   }
 
   std::filesystem::path folder_;
@@ -68,6 +76,15 @@ TEST_F(UnixSocketTest, APathThatIsTooLongIsRefused) {
   EXPECT_EQ(Serve(path, 0600).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ListenOnUnixSocket(path, SOCK_STREAM, 0600).status().code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(UnixSocketTest, AServerAnswersAndEndsWithItsSocket) {
+  const auto server = Serve(path_, 0600);
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_EQ(AskOver(path_).error_code(), grpc::StatusCode::UNIMPLEMENTED) << "of the service";
+  (*server)->Shutdown(std::chrono::system_clock::now());
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  EXPECT_EQ(AskOver(path_).error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
 TEST_F(UnixSocketTest, AFolderThatIsNotThereIsNamed) {
