@@ -57,8 +57,8 @@ constexpr const char* kFooter =
     "configuration.\n\n"
     "Files:\n"
     "  /etc/torpor/config.yaml   configuration (docs/configuration.md)\n"
-    "  /run/torpor/torpor.sock   where functions connect\n"
-    "  /run/torpor/admin.sock    where torporctl connects\n"
+    "  /run/torpor/functions     sockets of functions, torpor.sock first\n"
+    "  /run/torpor/admin/admin.sock   where torporctl connects\n"
     "  /var/lib/torpor           modules, measurements of links and changes of functions, kept "
     "over\n"
     "                            restarts";

@@ -308,7 +308,7 @@ int RunUnderPrivateNode(char** arguments) {
                          std::string("cuda_library_dir: ") + TORPOR_BENCH_DRIVER_DIR + "\n");
   node.Start();
   const std::string folder = node.folder().path();
-  setenv("TORPOR_SOCKET", (folder + "/torpor.sock").c_str(), 1);
+  setenv("TORPOR_SOCKET", (folder + "/functions/torpor.sock").c_str(), 1);
   setenv("TORPOR_TOKEN_FILE", (folder + "/0.token").c_str(), 1);
   pid_t child = -1;
   int status = 1;

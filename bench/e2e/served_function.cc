@@ -80,7 +80,8 @@ e2e::Reply ServedFunction::Ask(const std::string& from) {
 }
 
 void ServedFunction::Evict() const {
-  const absl::Status evicted = e2e::EvictWhenIdle(node_.folder().path() + "/admin.sock", kName);
+  const absl::Status evicted =
+      e2e::EvictWhenIdle(node_.folder().path() + "/admin/admin.sock", kName);
   if (!evicted.ok()) Fail(std::string(evicted.message()));
 }
 

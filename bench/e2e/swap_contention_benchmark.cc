@@ -118,7 +118,7 @@ class Node {
     if (reply.status != 200) Fail("a wrong answer: " + reply.body + "\n" + node_.Logs());
   }
 
-  std::string Socket() const { return node_.folder().path() + "/admin.sock"; }
+  std::string Socket() const { return node_.folder().path() + "/admin/admin.sock"; }
 
   void Evict(unsigned gpu) const {
     const absl::Status evicted = e2e::EvictWhenIdle(Socket(), FunctionOf(gpu));

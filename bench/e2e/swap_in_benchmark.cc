@@ -235,7 +235,7 @@ class MovingFunction {
     for (std::size_t at = logs.find(text); at != logs.npos; at = logs.find(text, at + 1)) ++times;
     return times;
   }
-  std::string Socket() const { return node_.folder().path() + "/admin.sock"; }
+  std::string Socket() const { return node_.folder().path() + "/admin/admin.sock"; }
   double SwapSeconds(const std::string& path) const {
     return e2e::ValueOf(e2e::ReadMetrics(metrics_address_), "torpor_swap_duration_seconds_sum",
                         {R"(direction="in")", "path=\"" + path + "\""});

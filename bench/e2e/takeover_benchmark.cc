@@ -73,7 +73,7 @@ class Gpu {
   void Await(const std::string& what,
              const std::function<bool(const v1::GpuStatus&)>& is_so) const {
     const absl::Status status =
-        e2e::AwaitStatus(node_.folder().path() + "/admin.sock", what,
+        e2e::AwaitStatus(node_.folder().path() + "/admin/admin.sock", what,
                          [&](const v1::NodeStatus& node) { return is_so(node.gpus(0)); });
     if (!status.ok()) Fail(status.ToString());
   }

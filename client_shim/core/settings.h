@@ -15,10 +15,10 @@ enum class Transport { kAuto, kGrpc, kRings };
 
 // The session's settings from the program's environment, read once when the session opens.
 struct Settings {
-  std::string socket = "/run/torpor/torpor.sock";   // TORPOR_SOCKET
-  std::string token;                                // TORPOR_TOKEN or TORPOR_TOKEN_FILE
-  LogLevel log = LogLevel::kWarn;                   // TORPOR_LOG: off, warn, debug
-  std::chrono::milliseconds connect_timeout{5000};  // TORPOR_CONNECT_TIMEOUT_MS
+  std::string socket = "/run/torpor/functions/torpor.sock";  // TORPOR_SOCKET
+  std::string token;                                         // TORPOR_TOKEN or TORPOR_TOKEN_FILE
+  LogLevel log = LogLevel::kWarn;                            // TORPOR_LOG: off, warn, debug
+  std::chrono::milliseconds connect_timeout{5000};           // TORPOR_CONNECT_TIMEOUT_MS
   // TORPOR_RECONNECT_TIMEOUT: how long a session waits for the next torpord; 0: not at all.
   std::chrono::milliseconds reconnect_timeout{60'000};
   Transport transport = Transport::kAuto;             // TORPOR_TRANSPORT: auto, grpc, rings

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "proto/torpor/v1/admin.grpc.pb.h"
 #include "scheduler/event_fields.h"
+#include "server/admin/admin_peers.h"
 #include "server/unix_socket/grpc_server.h"
 #include "server/version/version.h"
 
@@ -335,7 +336,12 @@ class GrpcAdminServer final : public AdminServer {
   absl::Status Listen(const std::string& path) {
     grpc::ServerBuilder builder;
     builder.RegisterService(&service_);
-    TORPOR_ASSIGN_OR_RETURN(server_, UnixGrpcServer::Start(builder, path, {.mode = kSocketMode}));
+    const auto admits = [peers = std::make_shared<AdminPeers>(path)](const PeerCredentials& peer) {
+      return peers->Admit(peer);
+    };
+    TORPOR_ASSIGN_OR_RETURN(
+        server_, UnixGrpcServer::Start(builder, path,
+                                       {.mode = kSocketMode, .accepting = {.admits = admits}}));
     return absl::OkStatus();
   }
 

@@ -21,6 +21,10 @@ std::string FullNameOf(const FunctionConfig& function, const InstanceConfig& ins
   return function.instances.empty() ? function.name : function.name + "/" + instance.name;
 }
 
+std::string FunctionFolderOf(const Config& config) { return config.run_dir + "/functions"; }
+
+std::string AdminFolderOf(const Config& config) { return config.run_dir + "/admin"; }
+
 NodeAddresses AddressesOf(const Config& config) {
   if (config.addresses.found.device_bytes > 0) return config.addresses.found;
   const auto candidates = AddressCandidates(config.addresses.base, config.addresses.space);

@@ -175,9 +175,11 @@ struct RouterConfig {
 struct Config {
   std::string run_dir = "/run/torpor";        // sockets
   std::string state_dir = "/var/lib/torpor";  // modules and profiles of links
-  std::string client_socket;                  // default <run_dir>/torpor.sock
-  std::string admin_socket;                   // default <run_dir>/admin.sock
-  unsigned socket_mode = 0660;                // of the sockets that functions use
+  std::string client_socket;                  // default <run_dir>/functions/torpor.sock
+  std::string admin_socket;                   // default <run_dir>/admin/admin.sock
+  unsigned socket_mode = 0666;                // of the sockets that functions use
+  std::string socket_group;                   // that reaches these alone; empty: everybody does
+  std::string admin_group;                    // that reaches the admin socket; empty: torpord's own
   // Folder of libcuda.so.1 and libcublas.so.13. Empty: NVIDIA's if there is a GPU, else the
   // emulator's beside the program.
   std::string cuda_library_dir;
@@ -202,6 +204,11 @@ struct Config {
 
   bool operator==(const Config&) const = default;
 };
+
+// Return the folders, within run_dir, of the sockets that functions use and of the admin socket,
+// unless these are elsewhere by name.
+std::string FunctionFolderOf(const Config& config);
+std::string AdminFolderOf(const Config& config);
 
 // Returns the node's addresses: those found at start or, before, those that are tried first.
 NodeAddresses AddressesOf(const Config& config);

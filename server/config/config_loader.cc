@@ -295,8 +295,9 @@ std::string WrongInstances(const FunctionConfig& function, bool is_anonymous) {
 }
 
 void Finish(const NamePlaces& places, const std::string& file, Config& config, Findings& findings) {
-  if (config.client_socket.empty()) config.client_socket = config.run_dir + "/torpor.sock";
-  if (config.admin_socket.empty()) config.admin_socket = config.run_dir + "/admin.sock";
+  if (config.client_socket.empty())
+    config.client_socket = FunctionFolderOf(config) + "/torpor.sock";
+  if (config.admin_socket.empty()) config.admin_socket = AdminFolderOf(config) + "/admin.sock";
   if (config.client_socket == config.admin_socket) {
     findings.Add(file, "client_socket and admin_socket are one path; give each its own");
   }

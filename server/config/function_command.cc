@@ -66,6 +66,12 @@ bool IsNameOfVariable(std::string_view name) {
 
 }  // namespace
 
+absl::StatusOr<gid_t> FindGroup(const std::string& text) {
+  if (const std::optional<gid_t> group = GroupOf(text)) return *group;
+  return absl::InvalidArgumentError(
+      fmt::format("there is no group {}; create it, or name another", text));
+}
+
 absl::StatusOr<ProcessUser> FindUser(const std::string& text) {
   const std::size_t colon = text.find(':');
   std::optional<ProcessUser> user = UserOf(text.substr(0, colon));

@@ -26,6 +26,9 @@ struct ProcessUser {
 // if the system knows no such user or group.
 absl::StatusOr<ProcessUser> FindUser(const std::string& text);
 
+// Returns the group of this name or number. InvalidArgument if the system knows none of the name.
+absl::StatusOr<gid_t> FindGroup(const std::string& text);
+
 // Whether a daemon that runs as `own` may start the function's command, if it has one: root does so
 // as another user only, and any other user only as itself. InvalidArgument tells how to mend it.
 absl::Status CheckUser(const FunctionConfig& function, uid_t own);

@@ -83,9 +83,15 @@ Settings<Config> MakeNodeSettings() {
       MakeSetting("state_dir", PathKind{{"DIR"}}, &Target::state_dir,
                   "Folder of modules and of measurements of links, kept over restarts"),
       MakeSetting("client_socket", PathKind{{"PATH"}}, &Target::client_socket,
-                  "Socket of the functions; empty: torpor.sock in run_dir"),
+                  "Socket of the functions; empty: functions/torpor.sock in run_dir"),
       MakeSetting("admin_socket", PathKind{{"PATH"}}, &Target::admin_socket,
-                  "Socket of torporctl; empty: admin.sock in run_dir"),
+                  "Socket of torporctl; empty: admin/admin.sock in run_dir"),
+      MakeSetting(
+          "socket_group", TextKind{}, &Target::socket_group,
+          "Group that alone reaches the sockets of functions; empty: everybody, who shows a "
+          "token then"),
+      MakeSetting("admin_group", TextKind{}, &Target::admin_group,
+                  "Group that reaches the admin socket; empty: torpord's own"),
       MakeSetting("socket_mode", FileModeKind(), &Target::socket_mode,
                   "Octal mode of the sockets that functions use"),
       MakeSetting("cuda_library_dir", PathKind{{"DIR"}}, &Target::cuda_library_dir,

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "base/status_macros.h"
+#include "server/config/function_command.h"
 #include "server/unix_socket/unix_listener.h"
 
 namespace torpor::server {
@@ -24,6 +25,60 @@ absl::Status CreateFolder(const std::string& path, std::string_view setting) {
     return absl::PermissionDeniedError(
         fmt::format("cannot create {} {}: {}; create it, or name another with {}", setting, path,
                     error.message(), setting));
+  }
+  return absl::OkStatus();
+}
+
+// A folder of torpord's, `mode` for others than its owner. Of `group`, if it names one: what is
+// created there is the group's, too.
+absl::Status SetUpFolder(const std::string& path, mode_t mode, const std::string& group,
+                         std::string_view setting) {
+  TORPOR_RETURN_IF_ERROR(CreateFolder(path, setting));
+  if (!group.empty()) {
+    TORPOR_ASSIGN_OR_RETURN(const gid_t id, FindGroup(group));
+    mode |= S_ISGID;
+    if (chown(path.c_str(), static_cast<uid_t>(-1), id) != 0) {
+      return absl::PermissionDeniedError(
+          fmt::format("cannot give {} to group {}: {}", path, group, std::strerror(errno)));
+    }
+  }
+  if (chmod(path.c_str(), mode) == 0) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      fmt::format("cannot set the mode of {}: {}", path, std::strerror(errno)));
+}
+
+// Who may write to a folder can put sockets of its own in the place of those there.
+absl::Status CheckUnwritable(const std::string& folder) {
+  struct stat status {};
+  if (stat(folder.c_str(), &status) != 0) return absl::OkStatus();  // listening says so
+  const bool is_open = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  if (!is_open || (status.st_mode & S_ISVTX) != 0) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      fmt::format("{} may be written by others than its owner, who could replace sockets there; "
+                  "chmod go-w {}",
+                  folder, folder));
+}
+
+std::string FolderOf(const std::string& socket) {
+  const std::string folder = std::filesystem::path(socket).parent_path();
+  return folder.empty() ? "." : folder;
+}
+
+absl::Status SetUpSocketFolders(const Config& config) {
+  constexpr mode_t kForAll = 0755;
+  constexpr mode_t kForGroup = 0750;
+  if (FolderOf(config.client_socket) == FunctionFolderOf(config)) {
+    TORPOR_RETURN_IF_ERROR(SetUpFolder(FunctionFolderOf(config),
+                                       config.socket_group.empty() ? kForAll : kForGroup,
+                                       config.socket_group, "run_dir"));
+  }
+  if (FolderOf(config.admin_socket) == AdminFolderOf(config)) {
+    TORPOR_RETURN_IF_ERROR(
+        SetUpFolder(AdminFolderOf(config), kForGroup, config.admin_group, "run_dir"));
+  }
+  for (const std::string& folder :
+       {config.run_dir, FolderOf(config.client_socket), FolderOf(config.admin_socket)}) {
+    TORPOR_RETURN_IF_ERROR(CheckUnwritable(folder));
   }
   return absl::OkStatus();
 }
@@ -77,6 +132,7 @@ absl::StatusOr<RunFolder> RunFolder::Claim(const Config& config) {
   TORPOR_RETURN_IF_ERROR(CreateFolder(config.run_dir, "run_dir"));
   TORPOR_RETURN_IF_ERROR(CreateFolder(config.state_dir, "state_dir"));
   TORPOR_ASSIGN_OR_RETURN(UniqueFd lock, Lock(config.run_dir));
+  TORPOR_RETURN_IF_ERROR(SetUpSocketFolders(config));
   TORPOR_RETURN_IF_ERROR(RemoveStaleSocket(config.client_socket));
   TORPOR_RETURN_IF_ERROR(RemoveStaleSocket(config.admin_socket));
   return RunFolder(std::move(lock));

@@ -10,8 +10,9 @@ namespace torpor::server {
 // lock, so that a killed daemon leaves no claim behind.
 class RunFolder {
  public:
-  // Creates the configured folders, claims the run folder and removes the sockets of a dead daemon.
-  // AlreadyExists if another torpord runs there.
+  // Creates the configured folders, those of sockets with their modes and groups, claims the run
+  // folder and removes the sockets of a dead daemon. AlreadyExists if another torpord runs there.
+  // PermissionDenied if others could replace sockets in their folders.
   static absl::StatusOr<RunFolder> Claim(const Config& config);
 
  private:

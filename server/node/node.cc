@@ -76,9 +76,19 @@ std::string PoolSocketOf(const Config& config, GpuIndex gpu) {
   return absl::StrCat(config.run_dir, "/pool-", gpu.value, ".sock");
 }
 
+// All sockets that functions use lie beside the first: a container sees their folder anywhere.
+std::string ClientFolderOf(const Config& config) {
+  return std::filesystem::path(config.client_socket).parent_path();
+}
+
+std::string DescriptorSocketOf(const Config& config) {
+  return ClientFolderOf(config) + "/descriptors.sock";
+}
+
 // The two executors of a GPU have names of their own.
 std::string ExecutorSocketOf(const Config& config, GpuIndex gpu, int place) {
-  return absl::StrCat(config.run_dir, "/executor-", gpu.value, place == 0 ? "" : "b", ".sock");
+  return absl::StrCat(ClientFolderOf(config), "/executor-", gpu.value, place == 0 ? "" : "b",
+                      ".sock");
 }
 
 ExecutorSettings ExecutorSettingsOf(const Config& config, GpuIndex gpu, std::uint64_t epoch,
@@ -90,7 +100,7 @@ ExecutorSettings ExecutorSettingsOf(const Config& config, GpuIndex gpu, std::uin
           .socket = ExecutorSocketOf(config, gpu, place),
           .socket_mode = config.socket_mode,
           .pool_socket = HasSpares(config) ? PoolSocketOf(config, gpu) : "",
-          .descriptor_socket = config.run_dir + "/descriptors.sock",
+          .descriptor_socket = DescriptorSocketOf(config),
           .module_dir = config.state_dir + "/modules",
           .link_profile_dir = config.state_dir + "/links",
           .compute_cache_dir = config.state_dir + "/compute_cache",
@@ -242,7 +252,7 @@ class LiveNode final : public Node,
     gpu_count_ = options.gpus.size();
     options.host_budget = HostBudgetOf(config_.host_memory);
     options.config = config_;
-    options.descriptor_socket = config_.run_dir + "/descriptors.sock";
+    options.descriptor_socket = DescriptorSocketOf(config_);
     Supervisor::Options processes;
     processes.gpus = options.gpus;
     TORPOR_ASSIGN_OR_RETURN(

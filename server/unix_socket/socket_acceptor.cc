@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <utility>
 
 #include "base/thread_name.h"
@@ -33,7 +34,15 @@ PeerCredentials CredentialsOf(int socket) {
   ucred credentials = {};
   socklen_t size = sizeof credentials;
   getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
-  return {credentials.pid, credentials.uid, credentials.gid};
+  PeerCredentials peer{credentials.pid, credentials.uid, {credentials.gid}};
+  // As many as the system allows a process.
+  std::vector<gid_t> groups(NGROUPS_MAX);
+  size = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size) == 0) {
+    groups.resize(size / sizeof(gid_t));
+    peer.groups.insert(peer.groups.end(), groups.begin(), groups.end());
+  }
+  return peer;
 }
 
 }  // namespace

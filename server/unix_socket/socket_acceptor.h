@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
@@ -15,11 +16,12 @@
 
 namespace torpor::server {
 
-// Who has connected to a Unix socket, as of then (SO_PEERCRED).
+// Who has connected to a Unix socket, as of then (SO_PEERCRED,
+// SO_PEERGROUPS).
 struct PeerCredentials {
   pid_t process = 0;
   uid_t user = 0;
-  gid_t group = 0;
+  std::vector<gid_t> groups{};
 };
 
 // Accepts connections of a listening socket on a thread of its own. A process that has run out of

@@ -42,7 +42,9 @@ void Add(const std::string& who, pid_t process, Figures& figures, e2e::MemoryFil
 }  // namespace
 
 Victims::Victims(e2e::EmulatedNode& node, const std::vector<std::unique_ptr<Function>>& functions)
-    : node_(node), functions_(functions), admin_socket_(node.folder().path() + "/admin.sock") {}
+    : node_(node),
+      functions_(functions),
+      admin_socket_(node.folder().path() + "/admin/admin.sock") {}
 
 absl::StatusOr<std::string> Victims::Kill(const chaos::Kill& kill, Load& load) {
   if (kill.victim == Victim::kFunction) {

@@ -59,7 +59,7 @@ class Changes : public testing::Test {
   // The exit status of a CUDA program under the token.
   std::optional<int> RunUnder(const std::string& token) const {
     const std::string file = node_->folder().Write("program.token", token);
-    const std::string socket = node_->folder().path() + "/torpor.sock";
+    const std::string socket = node_->folder().path() + "/functions/torpor.sock";
     return node_
         ->RunProgram({"--token-file", file, "--socket", socket},
                      {std::string(PROGRAM_DIR) + "/vector_add"})

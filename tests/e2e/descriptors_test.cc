@@ -86,7 +86,7 @@ class Descriptors : public testing::Test {
 
 TEST_F(Descriptors, IdleConnectionsTakeThemFromNobodyElseAndGiveThemBack) {
   {
-    const std::string socket = node_.folder().path("torpor.sock");
+    const std::string socket = node_.folder().path("functions/torpor.sock");
     const SilentConnections some(socket, 550);
     const SilentConnections more(socket, 550);
     ExpectServed("one");

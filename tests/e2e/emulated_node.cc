@@ -203,7 +203,7 @@ Reply EmulatedNode::PostOne(const std::string& path, const std::string& body) co
 
 nlohmann::json EmulatedNode::Status() const {
   ChildProcess torporctl(
-      {kTorporctl, "status", "--output", "json", "--socket", folder_.path() + "/admin.sock"},
+      {kTorporctl, "status", "--output", "json", "--socket", folder_.path() + "/admin/admin.sock"},
       {folder_.path(), {}});
   if (torporctl.Wait(kStartPatience) != 0) return nlohmann::json::object();
   return nlohmann::json::parse(torporctl.Stdout(), nullptr, false);
@@ -250,14 +250,14 @@ std::string EmulatedNode::Metrics() const {
 }
 
 std::string EmulatedNode::Torporctl(std::vector<std::string> arguments) const {
-  arguments.insert(arguments.end(), {"--socket", folder_.path() + "/admin.sock"});
+  arguments.insert(arguments.end(), {"--socket", folder_.path() + "/admin/admin.sock"});
   const auto torporctl = RunToItsEnd("torporctl", arguments, folder_.path());
   EXPECT_EQ(torporctl->Wait(Duration::zero()), 0) << torporctl->Stderr();
   return torporctl->Stdout();
 }
 
 std::string EmulatedNode::RefusedTorporctl(std::vector<std::string> arguments) const {
-  arguments.insert(arguments.end(), {"--socket", folder_.path() + "/admin.sock"});
+  arguments.insert(arguments.end(), {"--socket", folder_.path() + "/admin/admin.sock"});
   const auto torporctl = RunToItsEnd("torporctl", arguments, folder_.path());
   EXPECT_NE(torporctl->Wait(Duration::zero()), 0) << torporctl->Stdout();
   return torporctl->Stderr();

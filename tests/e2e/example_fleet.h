@@ -63,7 +63,7 @@ class ExampleFleet {
   absl::Status AwaitIdle() const;
 
   const EmulatedNode& node() const { return node_; }
-  std::string admin_socket() const { return node_.folder().path() + "/admin.sock"; }
+  std::string admin_socket() const { return node_.folder().path() + "/admin/admin.sock"; }
   const std::vector<ExampleModel>& models() const { return models_; }
   const std::vector<Function>& functions() const { return functions_; }
 

@@ -65,7 +65,7 @@ TEST_F(TorporctlUnderABudget, WhatDoesNotFitIntoHostMemoryIsRefusedAndTold) {
   EXPECT_EQ(before.at("host_memory_refusals"), 0);
   const auto program = node_.RunProgram(
       {"--token-file", node_.folder().Write("program.token", "secret-of-the-function-absent"),
-       "--socket", node_.folder().path() + "/torpor.sock"},
+       "--socket", node_.folder().path() + "/functions/torpor.sock"},
       {std::string(PROGRAM_DIR) + "/segments"});
   EXPECT_NE(program->Wait(std::chrono::seconds(60)), 0);
   EXPECT_THAT(program->Stdout() + program->Stderr(), HasSubstr("gave cudaErrorMemoryAllocation"));
@@ -178,7 +178,7 @@ TEST_F(TorporctlOnANode, ACheckpointIsWhatAnExecutorsDeathLeaves) {
 }
 
 TEST_F(TorporctlOnANode, HintsThatCannotBeFollowedSayWhy) {
-  const std::string socket = node_.folder().path() + "/admin.sock";
+  const std::string socket = node_.folder().path() + "/admin/admin.sock";
   const auto absent = Run({"load", "absent", "--socket", socket});
   EXPECT_EQ(absent->Wait(Duration::zero()), 1);
   EXPECT_THAT(absent->Stderr(), HasSubstr("absent has no process"));

@@ -64,7 +64,7 @@ bool IsBare(const e2e::ProcessFigures& left, const e2e::ProcessFigures& bare, co
 }  // namespace
 
 WatchedNode::WatchedNode(e2e::EmulatedNode& node)
-    : node_(node), socket_(node.folder().path() + "/admin.sock") {}
+    : node_(node), socket_(node.folder().path() + "/admin/admin.sock") {}
 
 void WatchedNode::Start() {
   ASSERT_NO_FATAL_FAILURE(node_.Start());

@@ -178,7 +178,7 @@ class Demo:
     def torporctl(self, command):
         result = subprocess.run(
             [self.bin / "torporctl", command, "--output", "json", "--socket",
-             self.run_folder / "admin.sock"], capture_output=True, text=True, check=False)
+             self.run_folder / "admin" / "admin.sock"], capture_output=True, text=True, check=False)
         return json.loads(result.stdout) if result.returncode == 0 else None
 
     def start_functions(self):

@@ -112,12 +112,12 @@ class Daemon:
 
     def torporctl(self, *arguments, patience=60):
         return self.setting.run([self.setting.bin / "torporctl", *arguments, "--socket",
-                                 self.folder / "admin.sock"], patience)
+                                 self.folder / "admin" / "admin.sock"], patience)
 
     def status(self):
         """The node as torporctl shows it; None if no daemon answers."""
         ended = subprocess.run([self.setting.bin / "torporctl", "status", "--output", "json",
-                                "--socket", self.folder / "admin.sock"], capture_output=True,
+                                "--socket", self.folder / "admin" / "admin.sock"], capture_output=True,
                                text=True, check=False, timeout=30)
         return json.loads(ended.stdout) if ended.returncode == 0 else None
 

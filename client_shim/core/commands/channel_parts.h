@@ -25,8 +25,9 @@ struct ChannelOptions {
   bool holds_batches = false;              // the caller flushes after each Enqueue
   bool traces_requests = false;            // an explicit lease is a section of the trace
   Transport transport = Transport::kAuto;  // to executors
-  wire::Attach attach;                     // introduces the session to an executor
-  bool replays = false;                    // a lost executor's calls wait (HelloReply::replays)
+  std::string daemon_socket{};  // executors' sockets lie beside; empty: where torpord says
+  wire::Attach attach;          // introduces the session to an executor
+  bool replays = false;         // a lost executor's calls wait (HelloReply::replays)
   // What the session does is recorded up to so many bytes, and for so long, before the memory is
   // saved (docs/decisions/0038); 0 bytes: nothing is recorded.
   std::size_t replay_bytes = 0;

@@ -332,9 +332,9 @@ ExecutorLinkPtr CommandChannel::FindOrOpenLink(Lock& lock, const wire::LeaseGran
   if (ExecutorLinkPtr known = links_.Find(grant.executor_socket, grant.executor_epoch))
     return known;
   lock.unlock();
-  Result<std::unique_ptr<FrameStream>, int> stream =
-      OpenFrameStream(parts_.http2, options_.transport, grant.executor_socket, options_.attach,
-                      std::chrono::steady_clock::now() + kConnectPatience);
+  Result<std::unique_ptr<FrameStream>, int> stream = OpenFrameStream(
+      parts_.http2, options_.transport, SocketBeside(options_.daemon_socket, grant.executor_socket),
+      options_.attach, std::chrono::steady_clock::now() + kConnectPatience);
   lock.lock();
   if (!stream) {
     why = stream.failure().message;

@@ -43,6 +43,7 @@ cudaError_t DeviceSession::Open() {
   auto* const reply = std::get_if<wire::HelloReply>(&handshake->answer);
   if (!reply) return OpenFailed(cudaErrorUnknown, "the Torpor daemon sent an unexpected answer");
   hello_ = std::move(*reply);
+  hello_.descriptor_socket = SocketBeside(settings_.socket, hello_.descriptor_socket);
   if (device_ == 0) process_.devices().ShowAll(hello_.devices);
   service_ = std::make_unique<ServiceThread>();
   daemon_ = std::make_unique<DaemonConnection>(std::move(handshake->control),
@@ -104,6 +105,7 @@ void DeviceSession::MakeChannel(const Nghttp2& http2) {
       .holds_batches = settings_.is_blocking,
       .traces_requests = device_ == 0,
       .transport = settings_.transport,
+      .daemon_socket = settings_.socket,
       .attach = {hello_.session_id, hello_.session_key},
       .replays = hello_.replays,
       .replay_bytes = hello_.replays ? settings_.replay_bytes : 0,

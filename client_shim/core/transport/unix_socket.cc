@@ -65,6 +65,12 @@ Result<UniqueFd, int> ReceiveWithDescriptor(int socket, void* reply, std::size_t
   return fd;
 }
 
+std::string SocketBeside(const std::string& daemon_socket, const std::string& path) {
+  if (daemon_socket.empty()) return path;
+  const std::size_t folder = daemon_socket.rfind('/') + 1;  // 0 without one
+  return daemon_socket.substr(0, folder) + path.substr(path.rfind('/') + 1);
+}
+
 Result<UniqueFd, int> ConnectUnix(const std::string& path, int type, Deadline deadline) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

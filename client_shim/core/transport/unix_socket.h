@@ -15,6 +15,10 @@ namespace torpor::shim {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
+// Returns where this process finds a socket that torpord names as `path`: beside torpord's own, as
+// a container may see the sockets' folder anywhere. `path` itself if `daemon_socket` is empty.
+std::string SocketBeside(const std::string& daemon_socket, const std::string& path);
+
 // Connects to the Unix socket at `path`, close-on-exec and in blocking mode. `type` is SOCK_STREAM
 // or SOCK_SEQPACKET. The failure's code is an errno.
 Result<UniqueFd, int> ConnectUnix(const std::string& path, int type, Deadline deadline);

@@ -61,8 +61,8 @@ functions:
                                   "/etc/torpor/config.yaml");
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->run_dir, "/etc/torpor/run");
-  EXPECT_EQ(config->client_socket, "/etc/torpor/run/torpor.sock");
-  EXPECT_EQ(config->admin_socket, "/etc/torpor/run/admin.sock");
+  EXPECT_EQ(config->client_socket, "/etc/torpor/run/functions/torpor.sock");
+  EXPECT_EQ(config->admin_socket, "/etc/torpor/run/admin/admin.sock");
   EXPECT_EQ(config->router.http_address, "127.0.0.1:0");
   EXPECT_EQ(config->router.metrics_address, "");
   EXPECT_THAT(config->gpus, ElementsAre(0, 2));
@@ -233,7 +233,7 @@ TEST(ConfigLoaderTest, OffIsNoDuration) {
 TEST(ConfigLoaderTest, AVersionAloneIsAConfiguration) {
   const auto config = ParseConfig("version: v1\n", "config.yaml");
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_EQ(config->client_socket, "/run/torpor/torpor.sock");
+  EXPECT_EQ(config->client_socket, "/run/torpor/functions/torpor.sock");
   EXPECT_TRUE(config->functions.empty());
 }
 

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -37,6 +39,12 @@ class RunFolderTest : public ::testing::Test {
     return socket;
   }
 
+  static mode_t ModeOf(const std::string& path) {
+    struct stat status {};
+    EXPECT_EQ(stat(path.c_str(), &status), 0);
+    return status.st_mode & 07777;
+  }
+
   std::filesystem::path folder_;
   Config config_;
 };
@@ -45,6 +53,35 @@ TEST_F(RunFolderTest, FoldersAreCreated) {
   ASSERT_TRUE(RunFolder::Claim(config_).ok());
   EXPECT_TRUE(std::filesystem::is_directory(config_.run_dir));
   EXPECT_TRUE(std::filesystem::is_directory(config_.state_dir));
+}
+
+TEST_F(RunFolderTest, FunctionsAndAdministratorsHaveFoldersOfTheirOwn) {
+  config_.client_socket = FunctionFolderOf(config_) + "/torpor.sock";
+  config_.admin_socket = AdminFolderOf(config_) + "/admin.sock";
+  ASSERT_TRUE(RunFolder::Claim(config_).ok());
+  EXPECT_EQ(ModeOf(FunctionFolderOf(config_)), 0755u);
+  EXPECT_EQ(ModeOf(AdminFolderOf(config_)), 0750u);
+  config_.socket_group = config_.admin_group = std::to_string(getegid());
+  ASSERT_TRUE(RunFolder::Claim(config_).ok());
+  EXPECT_EQ(ModeOf(FunctionFolderOf(config_)), 02750u) << "sockets there belong to the group";
+  EXPECT_EQ(ModeOf(AdminFolderOf(config_)), 02750u);
+}
+
+TEST_F(RunFolderTest, AGroupThatIsNotThereIsNamed) {
+  config_.client_socket = FunctionFolderOf(config_) + "/torpor.sock";
+  config_.socket_group = "no-such-group";
+  EXPECT_THAT(std::string(RunFolder::Claim(config_).status().message()),
+              HasSubstr("no-such-group"));
+}
+
+TEST_F(RunFolderTest, AFolderThatOthersMayWriteToIsRefused) {
+  std::filesystem::create_directories(config_.run_dir);
+  chmod(config_.run_dir.c_str(), 0775);
+  const auto claimed = RunFolder::Claim(config_);
+  ASSERT_EQ(claimed.status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(claimed.status().message()), HasSubstr("chmod go-w " + config_.run_dir));
+  chmod(config_.run_dir.c_str(), 01777);
+  EXPECT_TRUE(RunFolder::Claim(config_).ok()) << "as /tmp is";
 }
 
 TEST_F(RunFolderTest, OnlyOneDaemonLivesInAFolder) {
