@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -229,6 +231,19 @@ TEST_F(Upgrades, NothingIsLostWithAnotherBuildUnderLoad) {
   ExpectAllLive();
 }
 
+// Whether all threads of the process are stopped.
+bool IsStopped(pid_t process) {
+  const std::filesystem::path tasks = "/proc/" + std::to_string(process) + "/task";
+  for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+    std::ifstream status(task.path() / "status");
+    for (std::string word; status >> word && word != "State:";) {
+    }
+    char state = 0;
+    if (!(status >> state) || state != 'T') return false;
+  }
+  return true;
+}
+
 class ImpatientSuccessors : public Successors {
  protected:
   ImpatientSuccessors() : Successors("resume_patience: 2s\n") {}
@@ -237,7 +252,9 @@ class ImpatientSuccessors : public Successors {
 TEST_F(ImpatientSuccessors, AFunctionThatDiesMeanwhileIsForgotten) {
   Add(3);
   // So that torpord does not see the function's end.
-  ASSERT_EQ(kill(node_.TorpordProcess(), SIGSTOP), 0);
+  const pid_t torpord = node_.TorpordProcess();
+  ASSERT_EQ(kill(torpord, SIGSTOP), 0);
+  ASSERT_EQ(Await("torpord stands still", [&] { return IsStopped(torpord); }), absl::OkStatus());
   node_.StopFunction("chain");
   ASSERT_NO_FATAL_FAILURE(node_.RestartTorpord());
   EXPECT_EQ(Await("one has expired", [&] { return Outlived("expired") == 1; }), absl::OkStatus());

@@ -45,7 +45,7 @@ TEST(InstanceCommand, SaysWhatAContainerWouldBeGiven) {
   EXPECT_THAT(digits.environment,
               ElementsAre(Pair("LD_LIBRARY_PATH", "/opt/x"), Pair("LEVEL", "3"), Key("PATH"),
                           Pair("PORT", "9001"), Pair("TORPOR_INSTANCE", "digits"),
-                          Pair("TORPOR_SOCKET", "/run/t/torpor.sock"),
+                          Pair("TORPOR_SOCKET", "/run/t/functions/torpor.sock"),
                           Pair("TORPOR_TOKEN_FILE", "/etc/torpor/digits.token")));
 }
 
