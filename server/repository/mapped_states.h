@@ -23,7 +23,7 @@ class MappedStates {
   MappedStates(MappedStates&& other) noexcept
       : records_(std::exchange(other.records_, {})),
         first_block_(other.first_block_),
-        states_(other.states_) {}
+        states_(std::move(other.states_)) {}
   MappedStates& operator=(MappedStates&&) = delete;
   ~MappedStates();
 
