@@ -17,7 +17,7 @@ class BlockSharingTest : public NodeWorld {
   // A session with kImageBytes of an image, all of whose blocks are uploaded, hashed and saved. The
   // blocks' bytes are numbers from `first` on.
   SessionPtr AddImage(std::size_t first) {
-    const SessionPtr session = AddSession("a");
+    SessionPtr session = AddSession("a");
     begins_[session->id] = host_.segments.AllocateDevice(*session, kImageBytes)->offset;
     Fill(session, first);
     return session;
