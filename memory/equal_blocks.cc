@@ -54,6 +54,7 @@ void EqualBlocks::Remove(SessionId session) {
 
 std::optional<EqualBlocks::Twin> EqualBlocks::FindTwin(SessionId session, Blocks blocks) const {
   for (const BlockContent& each : blocks) {
+    if (!StandsForOthers(each.content)) continue;
     const auto found = blocks_.find(each.content);
     if (found == blocks_.end() || found->second.session == session) continue;
     return Twin{found->second.session, found->second.block, each.block, each.content};
@@ -89,8 +90,9 @@ std::vector<EqualRun> EqualBlocks::FindPlaces(Blocks blocks) const {
   std::vector<EqualRun> runs;
   std::size_t done = 0;  // index of the first block behind the last run
   for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (i < done || !StandsForOthers(blocks[i].content)) continue;
     const auto found = places_.find(blocks[i].content);
-    if (i < done || found == places_.end()) continue;
+    if (found == places_.end()) continue;
     const auto equals = [&](std::size_t index) {
       const std::size_t place = found->second + blocks[index].block - blocks[i].block;
       return HasAt(place, blocks[index].content);

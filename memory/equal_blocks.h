@@ -75,11 +75,10 @@ class EqualBlocks {
   static bool StandsForOthers(std::uint64_t content) { return (content >> 8) % kOneOf == 0; }
   bool HasAt(std::size_t place, std::uint64_t content) const;
 
-  // Only of contents that stand for others:
+  // Contents that stand for others, and where they are.
   absl::flat_hash_map<std::uint64_t, Location> blocks_;
-  std::map<SessionId, std::vector<std::uint64_t>> noted_;  // in blocks_
   absl::flat_hash_map<std::uint64_t, std::size_t> places_;
-
+  std::map<SessionId, std::vector<std::uint64_t>> noted_;     // the keys in blocks_
   absl::flat_hash_map<std::size_t, std::uint64_t> contents_;  // of all places
 };
 

@@ -67,18 +67,20 @@ std::vector<PlaceRun> TenantPlaces::TakeUnusedSlots() {
   for (const Extent& places : with_pages_.extents()) {
     next = std::max(next, RoundDown(places.begin, slot_places_));
     for (; next < places.end; next += slot_places_) {
-      const PlaceRun slot{next, slot_places_};
-      bool has_users = false;
-      for (std::size_t place = slot.first; place < slot.end(); ++place) {
-        has_users = has_users || is_used(place);
-      }
-      if (!has_users) slots.push_back(slot);
+      if (!IsSlotUsed(next)) slots.push_back({next, slot_places_});
     }
   }
   for (const PlaceRun& slot : slots) {
     for (std::size_t place = slot.first; place < slot.end(); ++place) ++UsersOf(place);
   }
   return slots;
+}
+
+bool TenantPlaces::IsSlotUsed(std::size_t first) const {
+  for (std::size_t place = first; place < first + slot_places_; ++place) {
+    if (is_used(place)) return true;
+  }
+  return false;
 }
 
 void TenantPlaces::Return(PlaceRun slot) {

@@ -46,6 +46,7 @@ class TenantPlaces {
   void Return(PlaceRun slot);
 
  private:
+  bool IsSlotUsed(std::size_t first) const;
   std::uint32_t& UsersOf(std::size_t place);
   std::uint32_t UsersOf(std::size_t place) const {
     return const_cast<TenantPlaces*>(this)->UsersOf(place);

@@ -96,22 +96,16 @@ void GiveBack(benchmark::State& state) {
   CountBytes(state);
 }
 
-struct Row {
-  const char* name;
-  void (*run)(benchmark::State&);
-};
-constexpr Row kRows[] = {{"PlainMemcpy", PlainMemcpy},
-                         {"ListStates", ListStates},
-                         {"CopyBlocks", CopyBlocks},
-                         {"MoveBlocks", MoveBlocks},
-                         {"GiveBack", GiveBack}};
+constexpr bench::Row kRows[] = {{"PlainMemcpy", PlainMemcpy},
+                                {"ListStates", ListStates},
+                                {"CopyBlocks", CopyBlocks},
+                                {"MoveBlocks", MoveBlocks},
+                                {"GiveBack", GiveBack}};
 
 }  // namespace
 }  // namespace torpor::server
 
 int main(int argc, char** argv) {
-  for (const auto& row : torpor::server::kRows) {
-    benchmark::RegisterBenchmark(row.name, row.run)->Unit(benchmark::kMillisecond)->UseRealTime();
-  }
+  torpor::bench::RegisterRows(torpor::server::kRows);
   return torpor::bench::RunBenchmarks(argc, argv);
 }

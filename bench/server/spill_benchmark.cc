@@ -118,21 +118,15 @@ void SpillBack(benchmark::State& state) {
   CountBytes(state);
 }
 
-struct Row {
-  const char* name;
-  void (*run)(benchmark::State&);
-};
-constexpr Row kRows[] = {{"DirectWrite", DirectWrite},
-                         {"SpillOut", SpillOut},
-                         {"DirectRead", DirectRead},
-                         {"SpillBack", SpillBack}};
+constexpr bench::Row kRows[] = {{"DirectWrite", DirectWrite},
+                                {"SpillOut", SpillOut},
+                                {"DirectRead", DirectRead},
+                                {"SpillBack", SpillBack}};
 
 }  // namespace
 }  // namespace torpor::server
 
 int main(int argc, char** argv) {
-  for (const auto& row : torpor::server::kRows) {
-    benchmark::RegisterBenchmark(row.name, row.run)->Unit(benchmark::kMillisecond)->UseRealTime();
-  }
+  torpor::bench::RegisterRows(torpor::server::kRows);
   return torpor::bench::RunBenchmarks(argc, argv);
 }

@@ -16,7 +16,7 @@ bool AdminPeers::Admit(const PeerCredentials& peer) {
   }
   const std::pair now(peer.user, peer.process);
   if (std::exchange(last_, now) != now) {
-    spdlog::debug("process {} of user {} administers", peer.process, peer.user);
+    spdlog::info("process {} of user {} administers", peer.process, peer.user);
   }
   return true;
 }

@@ -17,8 +17,8 @@ class AdminPeers {
   // `path`: of the socket.
   explicit AdminPeers(std::string path) : path_(std::move(path)) {}
 
-  // Whether the peer may speak. The log has each user's first process, and everybody who is sent
-  // away.
+  // Whether the peer may speak. The log has each process that may, unless the last one was the
+  // same, and each that may not.
   bool Admit(const PeerCredentials& peer);
 
  private:

@@ -185,7 +185,7 @@ v1::DaemonMessage SessionOpening::OpenMessage(const ClientSession& session) cons
   what.set_session_id(session.id.value);
   what.set_session_key(memory.key.data(), memory.key.size());
   what.set_function(instances_.Of(session).config().name);
-  what.set_tenant(session.memory.at_tenant.tenant);
+  what.set_tenant(session.memory.tenant_blocks.tenant);
   what.set_device_base(memory.device_base);
   what.set_device_bytes(storage_.addresses().device_bytes);
   what.set_host_base(memory.host_base);

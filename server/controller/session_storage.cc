@@ -42,7 +42,7 @@ absl::Status SessionStorage::Create(ClientSession& session, Bytes memory_limit,
     return files.status();
   }
   memory.files = *std::move(files);
-  memory.at_tenant.tenant = tenant;
+  memory.tenant_blocks.tenant = tenant;
   sharing_.Add(session);
   return absl::OkStatus();
 }
@@ -65,7 +65,7 @@ absl::Status SessionStorage::Restore(ClientSession& session, const LoggedSession
   memory.key = logged.opened.key;
   memory.peer_key = NewSessionKey();
   // The function may have another tenant by now.
-  memory.at_tenant.tenant = logged.tenant.empty() ? tenant : logged.tenant;
+  memory.tenant_blocks.tenant = logged.tenant.empty() ? tenant : logged.tenant;
   sharing_.Adopt(session, *files, logged.tenant);
   absl::Status status = DiscardFree(*files, wire::SharedMemory::kImage, logged.device);
   status.Update(DiscardFree(*files, wire::SharedMemory::kHostArena, logged.host));

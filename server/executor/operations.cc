@@ -108,6 +108,21 @@ absl::Status CloseSession(const OperationEnvironment& environment, SessionId id,
   return environment.registry.Remove(id).status();
 }
 
+absl::StatusOr<HostPlaces> ToHostPlaces(DaemonMessage::ReleaseImage::Places places) {
+  switch (places) {
+    case DaemonMessage::ReleaseImage::OWN:
+      return HostPlaces::kOwn;
+    case DaemonMessage::ReleaseImage::ANNEX:
+      return HostPlaces::kAnnex;
+    case DaemonMessage::ReleaseImage::ALL:
+      return HostPlaces::kAll;
+    case DaemonMessage::ReleaseImage::TENANT_FILE:
+      return HostPlaces::kTenantFile;
+    default:
+      return absl::InvalidArgumentError("the places to release are of no known kind");
+  }
+}
+
 absl::Status ReleaseImage(const OperationEnvironment& environment, Session& session,
                           const DaemonMessage::ReleaseImage& what, TimePoint deadline) {
   TORPOR_ASSIGN_OR_RETURN(const memory::Extent extent, ToExtent(what.extent()));
@@ -115,10 +130,7 @@ absl::Status ReleaseImage(const OperationEnvironment& environment, Session& sess
   if (what.only_when_idle() && environment.registry.any_active()) {
     return absl::AbortedError("a session works on the GPU; ask again when it is idle");
   }
-  if (what.file() == DaemonMessage::ReleaseImage::TENANT_FILE) return session.ReleaseTenant(extent);
-  const HostPlaces places = what.has_left_host()                                ? HostPlaces::kAll
-                            : what.file() == DaemonMessage::ReleaseImage::ANNEX ? HostPlaces::kAnnex
-                                                                                : HostPlaces::kOwn;
+  TORPOR_ASSIGN_OR_RETURN(const HostPlaces places, ToHostPlaces(what.places()));
   return session.ReleaseImage(extent, places, deadline);
 }
 

@@ -48,13 +48,22 @@ Bytes OffsetOf(const SessionFiles& session, const BlockStates& states, std::size
   return begin + memory::PlaceOfHome(number, home) * kBlockBytes;
 }
 
-absl::StatusOr<bool> AreEqual(const SessionFiles& session, Bytes offset, std::size_t place) {
-  std::vector<std::uint8_t> own(kBlockBytes);
-  std::vector<std::uint8_t> other(kBlockBytes);
-  TORPOR_RETURN_IF_ERROR(ImageOf(session).Read(offset, own));
-  TORPOR_RETURN_IF_ERROR(TenantFileOf(session).Read(place * kBlockBytes, other));
-  return own == other;
-}
+// Compares blocks of an image with places.
+class Comparison {
+ public:
+  explicit Comparison(const SessionFiles& session) : session_(session) {}
+
+  absl::StatusOr<bool> AreEqual(Bytes offset, std::size_t place) {
+    TORPOR_RETURN_IF_ERROR(ImageOf(session_).Read(offset, own_));
+    TORPOR_RETURN_IF_ERROR(TenantFileOf(session_).Read(place * kBlockBytes, other_));
+    return own_ == other_;
+  }
+
+ private:
+  const SessionFiles& session_;
+  std::vector<std::uint8_t> own_ = std::vector<std::uint8_t>(kBlockBytes);
+  std::vector<std::uint8_t> other_ = std::vector<std::uint8_t>(kBlockBytes);
+};
 
 void Append(std::vector<EqualRun>& runs, std::size_t block, std::size_t place) {
   const bool goes_on = !runs.empty() && runs.back().block + runs.back().count == block &&
@@ -84,13 +93,14 @@ void NoteLeft(const BlockStates& states, std::size_t block, std::size_t number,
 absl::Status MoveRun(const SessionFiles& session, const EqualRun& run, MovedBlocks& moved) {
   TORPOR_ASSIGN_OR_RETURN(MappedStates mapped, MapStates(session, run));
   BlockStates& states = mapped.states();
+  Comparison comparison(session);
   for (std::size_t i = 0; i < run.count; ++i) {
     const std::size_t number = run.block + i;
     const std::size_t block = number - mapped.first_block();
     const std::size_t place = run.other + i;
     if (!IsAtRest(states, block)) continue;
     const Bytes offset = OffsetOf(session, states, block, number);
-    TORPOR_ASSIGN_OR_RETURN(const bool are_equal, AreEqual(session, offset, place));
+    TORPOR_ASSIGN_OR_RETURN(const bool are_equal, comparison.AreEqual(offset, place));
     if (!are_equal) continue;
     NoteLeft(states, block, number, moved);
     states.Move(block, memory::TenantHome(place));

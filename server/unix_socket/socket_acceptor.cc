@@ -106,7 +106,7 @@ void SocketAcceptor::RefuseNext() {
   UniqueFd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)).Reset();
   spare_ = OpenSpare();
   if (spare_) return;
-  // Somebody else has got it: connections wait.
+  // Another thread has taken the descriptor: connections wait.
   pollfd stop{stop_.get(), POLLIN, 0};
   poll(&stop, 1, kPauseMs);
 }

@@ -13,7 +13,7 @@ namespace {
 
 // So that 24 clients keep two cores half busy.
 constexpr unsigned kLongestPauseMs = 400;
-// As clients do that find nobody.
+// A client's pause after a connection that was refused.
 constexpr Duration kBackOff = std::chrono::milliseconds(10);
 
 }  // namespace

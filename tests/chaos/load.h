@@ -34,7 +34,7 @@ struct RequestCounts {
 // Thread-safe.
 class Load {
  public:
-  // The functions outlive the load, and nobody else asks them.
+  // The functions outlive the load, and get requests of the load only.
   Load(const std::vector<std::unique_ptr<Function>>& functions, unsigned seed);
   // Ends the clients, and with them the functions' processes.
   ~Load();

@@ -50,7 +50,7 @@ class BlockSharing : public testing::Test {
   void LoadAll(unsigned value) {
     for (const auto& [function, model] : models_) Load(function, value);
   }
-  // Half of its weights become others.
+  // Changes half of the function's weights.
   void Change(const std::string& function, unsigned value) {
     Expect(function, "change", "{\"block\":0,\"value\":" + std::to_string(value) + "}",
            models_.at(function).Change(kWeights, value));

@@ -83,10 +83,10 @@ struct TurnLimits {
 // A random request, which the model has taken.
 Turn RandomTurn(SequenceModel& model, const TurnLimits& limits, std::mt19937& random);
 
-// A request that changes nothing, and is answered as the last one that did.
+// A request without a change. The answer is that of the last change.
 Turn LookTurn(const SequenceModel& model);
 
-// The request that tells the device memory, and what it should be.
+// The request for the bytes of device memory, and the right answer.
 Turn BytesTurn(const SequenceModel& model);
 
 }  // namespace torpor::e2e

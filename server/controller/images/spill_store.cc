@@ -98,7 +98,7 @@ void SpillStore::Unpin(const SessionPtr& session, const TaskLoop::Task& then) {
     for (const memory::Block& segment : session->memory.device_segments) {
       v1::DaemonMessage message;
       message.mutable_release_image()->set_session_id(session->id.value);
-      message.mutable_release_image()->set_has_left_host(true);
+      message.mutable_release_image()->set_places(v1::DaemonMessage::ReleaseImage::ALL);
       SetExtent(*message.mutable_release_image()->mutable_extent(), segment);
       join.Add();
       executors_.Run(

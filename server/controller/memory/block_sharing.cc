@@ -47,11 +47,11 @@ std::vector<EqualRun> FirstOf(const std::vector<EqualRun>& runs) {
   return first;
 }
 
-v1::DaemonMessage Release(SessionId session, memory::Extent extent, ReleaseImage::File file) {
+v1::DaemonMessage Release(SessionId session, memory::Extent extent, ReleaseImage::Places places) {
   v1::DaemonMessage message;
   message.mutable_release_image()->set_session_id(session.value);
   SetExtent(*message.mutable_release_image()->mutable_extent(), {extent.begin, extent.bytes()});
-  message.mutable_release_image()->set_file(file);
+  message.mutable_release_image()->set_places(places);
   return message;
 }
 
@@ -83,7 +83,7 @@ BlockSharing::BlockSharing(const Options& options, SessionKeeper* keeper, Sessio
 BlockSharing::Tenant::Tenant() : places(kSlotPlaces) {}
 
 void BlockSharing::Add(const ClientSession& session) {
-  const std::string& tenant = session.memory.at_tenant.tenant;
+  const std::string& tenant = session.memory.tenant_blocks.tenant;
   const auto file = files_.Of(tenant);
   if (!file) return;
   session.memory.files->SetTenantFile(file);
@@ -112,14 +112,14 @@ void BlockSharing::Remove(ClientSession& session) {
     const memory::Extent bytes = BytesOf(segment);
     place_segments_.Release({bytes.begin, bytes.bytes()});
   }
-  const std::string name = session.memory.at_tenant.tenant;
+  const std::string name = session.memory.tenant_blocks.tenant;
   tenants_.erase(name);
   files_.Drop(name);
   Count();
 }
 
 BlockSharing::Tenant* BlockSharing::TenantOf(const ClientSession& session) {
-  const auto tenant = tenants_.find(session.memory.at_tenant.tenant);
+  const auto tenant = tenants_.find(session.memory.tenant_blocks.tenant);
   const bool is_there = tenant != tenants_.end() && tenant->second.sessions.contains(session.id);
   return is_there ? &tenant->second : nullptr;
 }
@@ -127,15 +127,18 @@ BlockSharing::Tenant* BlockSharing::TenantOf(const ClientSession& session) {
 // --- Looking -------------------------------------------------------------------------------------
 
 void BlockSharing::Look() {
-  if (is_looking_ || options_.after == Duration::zero()) return;
   for (auto& [name, tenant] : tenants_) GiveBackSlots(name, tenant);
+  if (!is_looking_) LookAtNext();
+}
+
+void BlockSharing::LookAtNext() {
   const SessionPtr session = Next();
-  if (!session) return;
-  is_looking_ = true;
+  is_looking_ = session != nullptr;
+  if (!is_looking_) return;
   session->steps.Add([this, session](const StepQueue::Finish& finish) {
     LookAt(session, [this, finish] {
       finish();
-      Finish();
+      loop_.Post([this] { LookAtNext(); });
     });
   });
 }
@@ -152,24 +155,25 @@ SessionPtr BlockSharing::Next() {
   for (const auto& [name, tenant] : tenants_) {
     for (const SessionId id : tenant.sessions) {
       SessionPtr session = sessions_.Find(id);
-      if (is_ready(session) && IsDue(*session)) return session;
+      if (!is_ready(session)) continue;
+      NoteCheckpoint(*session);
+      if (IsDue(*session)) return session;
     }
   }
   return nullptr;
 }
 
-void BlockSharing::Finish() {
-  is_looking_ = false;
-  loop_.Post([this] { Look(); });
+void BlockSharing::NoteCheckpoint(ClientSession& session) const {
+  TenantBlocks& blocks = session.memory.tenant_blocks;
+  const std::uint64_t checkpoint = session.memory.files->checkpoint().number();
+  if (std::exchange(blocks.seen, checkpoint) != checkpoint) blocks.since = loop_.Now();
 }
 
-bool BlockSharing::IsDue(ClientSession& session) const {
-  TenantBlocks& at_tenant = session.memory.at_tenant;
-  if (!MayMove(session)) return false;
-  const std::uint64_t checkpoint = session.memory.files->checkpoint().number();
-  if (std::exchange(at_tenant.seen, checkpoint) != checkpoint) at_tenant.since = loop_.Now();
-  const bool is_new = checkpoint > 0 && at_tenant.looked_at != checkpoint;
-  return is_new && loop_.Now() - at_tenant.since >= options_.after;
+bool BlockSharing::IsDue(const ClientSession& session) const {
+  const TenantBlocks& blocks = session.memory.tenant_blocks;
+  const bool is_new = blocks.seen > 0 && blocks.looked_at != blocks.seen;
+  const bool may_matter = is_on() || !blocks.places.empty();
+  return may_matter && is_new && MayMove(session) && loop_.Now() - blocks.since >= options_.after;
 }
 
 bool BlockSharing::MayMove(const ClientSession& session) const {
@@ -201,24 +205,26 @@ void BlockSharing::LookAt(const SessionPtr& session, const Then& then) {
 void BlockSharing::OnListed(const SessionPtr& session, const Blocks& blocks, const Then& then) {
   Tenant* const tenant = TenantOf(*session);
   if (!tenant) return then();
-  TenantBlocks& at_tenant = session->memory.at_tenant;
-  at_tenant.looked_at = at_tenant.seen;
+  session->memory.tenant_blocks.looked_at = session->memory.tenant_blocks.seen;
   if (!blocks) return then();
   SetPlaces(*session, *tenant, *blocks);
   tenant->unknown.erase(session->id);
-  if (!MayMove(*session)) {
-    at_tenant.looked_at.reset();
-    return then();
-  }
+  if (!is_on()) return then();
+  if (!MayMove(*session)) return LookAgain(*session, then);
   const std::vector<EqualRun> runs = FirstOf(tenant->equal.FindPlaces(blocks->uploaded));
-  const auto twin = tenant->equal.FindTwin(session->id, blocks->uploaded);
-  if (runs.empty() && !twin) {
-    tenant->equal.SetBlocks(session->id, blocks->uploaded);
-    return then();
+  if (!runs.empty()) {
+    return Move(session, runs, [this, session, then] { LookAgain(*session, then); });
   }
-  at_tenant.looked_at.reset();  // there may be more
-  if (!runs.empty()) return Move(session, runs, then);
-  CopyTwin(*twin, blocks, then);
+  if (const auto twin = tenant->equal.FindTwin(session->id, blocks->uploaded)) {
+    return CopyTwin(*twin, blocks, [this, session, then] { LookAgain(*session, then); });
+  }
+  tenant->equal.SetBlocks(session->id, blocks->uploaded);
+  then();
+}
+
+void BlockSharing::LookAgain(ClientSession& session, const Then& then) {
+  session.memory.tenant_blocks.looked_at.reset();
+  then();
 }
 
 // --- Copying and moving --------------------------------------------------------------------------
@@ -228,10 +234,9 @@ void BlockSharing::CopyTwin(const EqualBlocks::Twin& twin, const Blocks& blocks,
   Tenant* const tenant = other ? TenantOf(*other) : nullptr;
   if (!tenant) return then();
   if (!MayMove(*other) || !other->steps.idle()) {
-    // Once it rests, it finds the session that asks now.
+    // Once at rest, the twin finds the asking session in turn.
     tenant->equal.Remove(twin.session);
-    other->memory.at_tenant.looked_at.reset();
-    return then();
+    return LookAgain(*other, then);
   }
   other->steps.Add([=, this](const StepQueue::Finish& finish) {
     const Then done = [finish, then] {
@@ -281,10 +286,9 @@ void BlockSharing::OnCopied(const SessionPtr& session, const EqualRun& run,
   for (std::size_t i = 0; i < run.count; ++i) {
     tenant->equal.SetPlace(run.other + i, ContentOf(blocks, run.block + i));
   }
-  session->memory.at_tenant.looked_at.reset();  // its other blocks are to be known again
   Move(session, {run}, [this, session, run, then] {
     if (Tenant* const known = TenantOf(*session)) LeavePlaces(*known, run);
-    then();
+    LookAgain(*session, then);  // the session's other blocks are to be known again
   });
 }
 
@@ -298,7 +302,7 @@ void BlockSharing::Move(const SessionPtr& session, const std::vector<EqualRun>& 
         if (!tenant) return then();
         if (!moved->ok()) spdlog::error("{}", moved->status().ToString());
         if (moved->ok() && !(*moved)->runs.empty()) return OnMoved(session, **moved, then);
-        // The bytes were others, whatever their hashes say.
+        // Equal hashes, and different bytes: not to be proposed again.
         for (const EqualRun& run : runs) {
           for (std::size_t i = 0; i < run.count; ++i) {
             tenant->equal.RemovePlace(run.other + i);
@@ -310,7 +314,7 @@ void BlockSharing::Move(const SessionPtr& session, const std::vector<EqualRun>& 
 
 void BlockSharing::OnMoved(const SessionPtr& session, const MovedBlocks& moved, const Then& then) {
   Tenant& tenant = *TenantOf(*session);
-  std::vector<std::size_t>& places = session->memory.at_tenant.places;
+  std::vector<std::size_t>& places = session->memory.tenant_blocks.places;
   for (const EqualRun& run : moved.runs) {
     for (std::size_t i = 0; i < run.count; ++i) {
       tenant.places.Use(run.other + i);
@@ -336,14 +340,14 @@ void BlockSharing::GiveBack(const SessionPtr& session, const MovedBlocks& moved,
         },
         then);
   });
-  const auto unpin = [&](const memory::ExtentSet& extents, ReleaseImage::File file) {
+  const auto unpin = [&](const memory::ExtentSet& extents, ReleaseImage::Places places) {
     for (const memory::Extent& extent : extents.extents()) {
       join.Add();
-      executors_.RunOnAll(Release(session->id, extent, file),
+      executors_.RunOnAll(Release(session->id, extent, places),
                           [join](const absl::Status& status) { join.Done(status); });
     }
   };
-  unpin(moved.own, ReleaseImage::OWN_PLACES);
+  unpin(moved.own, ReleaseImage::OWN);
   unpin(moved.annex, ReleaseImage::ANNEX);
   join.Done();
 }
@@ -351,21 +355,22 @@ void BlockSharing::GiveBack(const SessionPtr& session, const MovedBlocks& moved,
 // --- Places --------------------------------------------------------------------------------------
 
 void BlockSharing::SetPlaces(ClientSession& session, Tenant& tenant, const ImageBlockList& blocks) {
-  TenantBlocks& at_tenant = session.memory.at_tenant;
+  std::vector<std::size_t>& known = session.memory.tenant_blocks.places;
   std::vector<std::size_t> places;
   places.reserve(blocks.at_tenant.size());
   for (const TenantPlace& each : blocks.at_tenant) {
-    if (tenant.unknown.contains(session.id) && !KnowPlace(tenant, each.place)) continue;
-    tenant.places.Use(each.place);
-    places.push_back(each.place);
-    if (each.content != memory::BlockStates::kNoContent) {
-      tenant.equal.SetPlace(each.place, each.content);
+    if (!tenant.unknown.contains(session.id) || KnowPlace(tenant, each.place)) {
+      places.push_back(each.place);
     }
   }
-  for (const std::size_t place : std::exchange(at_tenant.places, std::move(places))) {
-    tenant.places.Leave(place);
-    if (!tenant.places.is_used(place)) tenant.equal.RemovePlace(place);
+  // As a rule nothing has changed, of perhaps 100,000 places.
+  if (places == known) return;
+  for (const std::size_t place : places) tenant.places.Use(place);
+  for (const TenantPlace& each : blocks.at_tenant) {
+    const bool is_known = each.content != memory::BlockStates::kNoContent;
+    if (is_known && tenant.places.Has(each.place)) tenant.equal.SetPlace(each.place, each.content);
   }
+  for (const std::size_t place : std::exchange(known, std::move(places))) Leave(tenant, place);
   segments_.Settle(session);
   Count();
 }
@@ -402,10 +407,12 @@ std::optional<EqualRun> BlockSharing::TakePlaces(Tenant& tenant, const EqualRun&
 }
 
 void BlockSharing::LeavePlaces(Tenant& tenant, const EqualRun& run) {
-  for (std::size_t i = 0; i < run.count; ++i) {
-    tenant.places.Leave(run.other + i);
-    if (!tenant.places.is_used(run.other + i)) tenant.equal.RemovePlace(run.other + i);
-  }
+  for (std::size_t i = 0; i < run.count; ++i) Leave(tenant, run.other + i);
+}
+
+void BlockSharing::Leave(Tenant& tenant, std::size_t place) {
+  tenant.places.Leave(place);
+  if (!tenant.places.is_used(place)) tenant.equal.RemovePlace(place);
 }
 
 void BlockSharing::GiveBackSlots(const std::string& name, Tenant& tenant) {
@@ -436,8 +443,8 @@ void BlockSharing::GiveBackSlots(const std::string& name, Tenant& tenant) {
 
 Bytes BlockSharing::ShareOf(const ClientSession& session) const {
   if (figures_.used == 0) return 0;
-  const double part =
-      static_cast<double>(session.memory.at_tenant.bytes()) / static_cast<double>(figures_.used);
+  const double part = static_cast<double>(session.memory.tenant_blocks.bytes()) /
+                      static_cast<double>(figures_.used);
   return static_cast<Bytes>(part * static_cast<double>(figures_.stored));
 }
 
@@ -447,7 +454,7 @@ void BlockSharing::Count() {
     figures_.stored += tenant.places.with_pages() * kBlockBytes;
     for (const SessionId id : tenant.sessions) {
       if (const SessionPtr session = sessions_.Find(id)) {
-        figures_.used += session->memory.at_tenant.bytes();
+        figures_.used += session->memory.tenant_blocks.bytes();
       }
     }
   }

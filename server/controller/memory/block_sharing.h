@@ -31,7 +31,8 @@ namespace torpor::server {
 class BlockSharing {
  public:
   struct Options {
-    // An image rests that has been the same for so long, without a lease; 0: none is looked at.
+    // An image rests that has been the same for so long, without a lease; 0: no more blocks are
+    // shared than an earlier torpord has.
     Duration after{};
   };
 
@@ -47,7 +48,7 @@ class BlockSharing {
   // The session has ended: nobody uses its image any more.
   void Remove(ClientSession& session);
 
-  // Looks at the next image that rests, and gives memory back. Call once a second.
+  // Looks at all images that rest, one after the other, and gives memory back. Call once a second.
   void Look();
 
   const SharingFigures& figures() const { return figures_; }
@@ -69,9 +70,14 @@ class BlockSharing {
 
   // Null if the session has no tenant's file, or has ended.
   Tenant* TenantOf(const ClientSession& session);
-  bool IsDue(ClientSession& session) const;
+  bool is_on() const { return options_.after > Duration::zero(); }
+  // Looks at the next session, and then at further ones.
+  void LookAtNext();
   // The next session to look at, of those without a step under way; null if there is none.
   SessionPtr Next();
+  // Since when the image has been as of its present checkpoint.
+  void NoteCheckpoint(ClientSession& session) const;
+  bool IsDue(const ClientSession& session) const;
   // Whether the session's blocks may move now: nobody uses the image.
   bool MayMove(const ClientSession& session) const;
 
@@ -79,6 +85,8 @@ class BlockSharing {
   void List(const SessionPtr& session, const std::function<void(const Blocks&)>& then);
   void LookAt(const SessionPtr& session, const Then& then);
   void OnListed(const SessionPtr& session, const Blocks& blocks, const Then& then);
+  // There may be more to find.
+  static void LookAgain(ClientSession& session, const Then& then);
   // Copies the twin's blocks that equal `blocks`, of another session, to new places.
   void CopyTwin(const memory::EqualBlocks::Twin& twin, const Blocks& blocks, const Then& then);
   void Copy(const SessionPtr& session, const memory::EqualRun& run, const Blocks& blocks,
@@ -98,11 +106,10 @@ class BlockSharing {
   // Returns free places for as many of the run's blocks as there is room for: the run, with the
   // places as `other`.
   std::optional<memory::EqualRun> TakePlaces(Tenant& tenant, const memory::EqualRun& run);
-  void LeavePlaces(Tenant& tenant, const memory::EqualRun& run);
+  static void LeavePlaces(Tenant& tenant, const memory::EqualRun& run);
+  static void Leave(Tenant& tenant, std::size_t place);
   void GiveBackSlots(const std::string& name, Tenant& tenant);
   void Count();
-  // The image has been looked at; goes on with the next one.
-  void Finish();
 
   const Options options_;
   TenantFiles files_;

@@ -15,7 +15,7 @@ Bytes TakenBy(const ClientSession& session) {
   const SessionAllocations& memory = session.memory;
   const bool has_image = memory.device && !memory.spill.is_on_disk();
   const Bytes image = has_image ? memory.device->occupied_bytes() : 0;
-  return kSessionBytes + image - std::min(image, memory.at_tenant.bytes()) +
+  return kSessionBytes + image - std::min(image, memory.tenant_blocks.bytes()) +
          (memory.host ? memory.host->occupied_bytes() : 0);
 }
 

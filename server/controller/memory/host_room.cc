@@ -193,7 +193,7 @@ bool HostRoom::MaySpill(const ClientSession& session) const {
                         !session.shared.was_opened() && sessions_.PeersOf(session).empty();
   // Shared blocks stay.
   const Bytes occupied = session.memory.device->occupied_bytes();
-  const Bytes bytes = occupied - std::min(occupied, session.memory.at_tenant.bytes());
+  const Bytes bytes = occupied - std::min(occupied, session.memory.tenant_blocks.bytes());
   const bool has_image = bytes > 0 && session.memory.spill.state == State::kInMemory;
   if (!is_alone || !has_image || !store_.TakesNow(bytes)) return false;
   const scheduler::Instance& known = scheduler_.node().instances.at(instance.id);

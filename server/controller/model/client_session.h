@@ -89,7 +89,7 @@ struct SessionAllocations {
   FreedChunks freed;
   HostCharge charge;
   ImageSpill spill;
-  TenantBlocks at_tenant;
+  TenantBlocks tenant_blocks;
   // The new chunks of an allocation for which the scheduler has found no room yet: only their
   // addresses are taken. Of no bytes if no allocation waits.
   memory::Block growth;

@@ -43,7 +43,7 @@ void SessionJournal::Begin(ClientSession& session, const FunctionInstance& insta
                     .replays = instance.replays()});
   NoteSegments(session, MemoryKind::kDevice);
   if (memory.files->descriptor(wire::SharedMemory::kTenantFile) >= 0) {
-    log_->Append(TenantFileHeld{session.id.value, memory.at_tenant.tenant});
+    log_->Append(TenantFileHeld{session.id.value, memory.tenant_blocks.tenant});
   }
   if (instance.shards.size() > 1) return Exclude(session, "its program has several devices");
   const absl::Status kept = keeper_->Keep(session.id, *memory.files);

@@ -406,7 +406,7 @@ absl::StatusOr<bool> DeviceImage::PinNext() {
 
 absl::Status DeviceImage::ReleaseHost(memory::Extent extent, HostPlaces places) {
   TORPOR_RETURN_IF_ERROR(CheckInside(extent, bytes()));
-  TORPOR_RETURN_IF_ERROR(arrival_.Wait());
+  if (places != HostPlaces::kTenantFile) TORPOR_RETURN_IF_ERROR(arrival_.Wait());
   return host_.Release(extent, places);
 }
 

@@ -166,10 +166,8 @@ class DeviceImage {
   // Returns whether one was left to pin. Requires that no operation of the session runs.
   absl::StatusOr<bool> PinNext();
 
-  // Unpins pages of the host image, as HostImage::Release. No copy of the session is pending.
+  // Unpins pages of the host image, as HostImage::Release.
   absl::Status ReleaseHost(memory::Extent extent, HostPlaces places = HostPlaces::kOwn);
-  // Unpins slots of the tenant's file, where no block of any session lies.
-  absl::Status ReleaseTenant(memory::Extent slots) const { return host_.ReleaseTenant(slots); }
 
   // Returns the GPU's address of [address, address + bytes); 0 if the range is not resident memory
   // of the session. Takes any numbers.

@@ -154,15 +154,14 @@ absl::StatusOr<bool> HostImage::PinNextOf(const std::vector<memory::Extent>& wri
 }
 
 absl::Status HostImage::Release(memory::Extent extent, HostPlaces places) {
+  if (places == HostPlaces::kTenantFile) {
+    return files_.tenant ? files_.tenant->pins().UnregisterOverlapping(extent) : absl::OkStatus();
+  }
   absl::Status status;
   if (places != HostPlaces::kAnnex) status.Update(own_pins_.UnregisterOverlapping(extent));
   if (places != HostPlaces::kOwn) status.Update(annex_pins_.UnregisterOverlapping(extent));
   pinned_at_ = places == HostPlaces::kAll ? files_.own.PageBytes() : std::nullopt;
   return status;
-}
-
-absl::Status HostImage::ReleaseTenant(memory::Extent slots) const {
-  return files_.tenant ? files_.tenant->pins().UnregisterOverlapping(slots) : absl::OkStatus();
 }
 
 }  // namespace torpor::executor

@@ -18,8 +18,13 @@
 
 namespace torpor::executor {
 
-// Which places of an image's blocks are meant: their own, or those in the annex, or both.
-enum class HostPlaces { kOwn, kAnnex, kAll };
+// Which places of an image's blocks are meant.
+enum class HostPlaces {
+  kOwn,
+  kAnnex,
+  kAll,         // own places and the annex, of an image that has left host memory whole
+  kTenantFile,  // slots of the tenant's file
+};
 
 // A session's image in host memory. A block's bytes lie at the block's own place in the image's
 // file, at another block's place in the annex, a second file of the same shape, or in the tenant's
@@ -65,12 +70,10 @@ class HostImage {
   using Written = std::function<absl::StatusOr<std::vector<memory::Extent>>()>;
   absl::StatusOr<bool> PinNext(const Written& written);
 
-  // Unpins places that are about to leave their file: no block has its home there or, with kAll,
-  // all pages have left, and PinNext pins nothing before the files change. No copy is pending.
+  // Unpins places whose pages are about to leave their file: but for kAll, no bytes of a block
+  // lie there, in the tenant's file of no session's. After kAll PinNext pins nothing before the
+  // files change. No copy from the places is pending.
   absl::Status Release(memory::Extent extent, HostPlaces places);
-  // Unpins slots of the tenant's file, which are about to leave the file. No session has a block
-  // there.
-  absl::Status ReleaseTenant(memory::Extent slots) const;
 
  private:
   enum class File { kOwn, kAnnex, kTenant };

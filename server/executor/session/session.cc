@@ -216,7 +216,8 @@ absl::Status Session::EndLease(LeaseId lease, TimePoint deadline, bool is_last) 
 }
 
 absl::Status Session::ReleaseImage(memory::Extent extent, HostPlaces places, TimePoint deadline) {
-  return AtRest(deadline, [&] { return memory_->image().ReleaseHost(extent, places); });
+  const auto release = [&] { return memory_->image().ReleaseHost(extent, places); };
+  return places == HostPlaces::kTenantFile ? release() : AtRest(deadline, release);
 }
 
 absl::Status Session::Drain(TimePoint deadline) {

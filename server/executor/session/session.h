@@ -99,13 +99,9 @@ class Session {
   // `is_replica`: the new memory counts as no change.
   absl::Status Grow(memory::Extent extent, CUstream stream, bool is_replica = false);
   absl::Status Shrink(memory::Extent extent, const memory::ExtentSet& live);
-  // Lets go of host memory of the image that leaves the file, or has left: freed chunks or, with
-  // `has_left`, the whole image. Waits until all work is done; DeadlineExceeded otherwise.
+  // As DeviceImage::ReleaseHost. But for kTenantFile, waits until all work is done;
+  // DeadlineExceeded otherwise.
   absl::Status ReleaseImage(memory::Extent extent, HostPlaces places, TimePoint deadline);
-  // As DeviceImage::ReleaseTenant.
-  absl::Status ReleaseTenant(memory::Extent slots) const {
-    return memory_->image().ReleaseTenant(slots);
-  }
   // Whether blocks of the session's memory may be moved, as far as known in advance.
   bool may_be_moved();
   // Moves one block if allowed; see ImageBacking::Move. Requires that no operation of any session

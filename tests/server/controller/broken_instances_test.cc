@@ -26,10 +26,7 @@ class BrokenInstancesTest : public ControllerHarness, public InstanceLives {
   }
   // The client's kernel writes where it may not.
   void Break(const Client& client) {
-    v1::ExecutorMessage message;
-    message.mutable_context_lost()->set_session_id(client.hello.session_id);
-    message.mutable_context_lost()->set_cuda_error(700);
-    controller_->OnExecutorMessage(executors_[0].link, message);
+    LoseContext(client, 700);
     KillExecutor(0);
     StartExecutor(0);
   }

@@ -309,10 +309,7 @@ TEST_F(ControllerExecutors, ContextLossIsTheCulpritsOwn) {
   Client b = Connect("token-b");
   const RequestId request = Acquire("a");
   const auto lease = TakeLease(a);
-  v1::ExecutorMessage message;
-  message.mutable_context_lost()->set_session_id(a.hello.session_id);
-  message.mutable_context_lost()->set_cuda_error(700);
-  controller_->OnExecutorMessage(executors_[0].link, message);
+  LoseContext(a, 700);
   const auto lost = a.link->Take<wire::LeaseLost>();
   ASSERT_TRUE(lost);
   EXPECT_EQ(lost->error, 700);
@@ -332,10 +329,7 @@ TEST_F(ControllerExecutors, WorkThatFailingHardwareEndsIsReplayed) {
   Client c = Connect("token-c");
   const RequestId request = Acquire("c");
   ASSERT_TRUE(TakeLease(c));
-  v1::ExecutorMessage message;
-  message.mutable_context_lost()->set_session_id(c.hello.session_id);
-  message.mutable_context_lost()->set_cuda_error(214);
-  controller_->OnExecutorMessage(executors_[0].link, message);
+  LoseContext(c, 214);
   EXPECT_FALSE(c.link->Take<wire::LeaseLost>()) << "until the executor has ended";
   KillExecutor(0);
   const auto lost = c.link->Take<wire::LeaseLost>();

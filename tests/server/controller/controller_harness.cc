@@ -113,6 +113,13 @@ v1::ExecutorMessage ControllerHarness::Registration(int gpu, std::uint64_t epoch
   return message;
 }
 
+void ControllerHarness::LoseContext(const Client& client, std::int32_t cuda_error) {
+  v1::ExecutorMessage message;
+  message.mutable_context_lost()->set_session_id(client.hello.session_id);
+  message.mutable_context_lost()->set_cuda_error(cuda_error);
+  controller_->OnExecutorMessage(executors_[0].link, message);
+}
+
 void ControllerHarness::KillExecutor(int gpu) {
   const Executor dead = std::move(executors_[gpu]);
   executors_.erase(gpu);

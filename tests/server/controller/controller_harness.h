@@ -87,6 +87,8 @@ class ControllerHarness : public testing::Test {
   void StartExecutor(int gpu);
   void Register(int gpu);
   void KillExecutor(int gpu);
+  // The client's work on GPU 0 loses the context. The executor lives until the test kills it.
+  void LoseContext(const Client& client, std::int32_t cuda_error);
   // What the executor of the GPU says first.
   v1::ExecutorMessage Registration(int gpu, std::uint64_t epoch) const;
   // Lets executors answer, until nothing moves any more.

@@ -162,7 +162,8 @@ TEST_F(ResumeTest, BlocksInTheTenantsFileStayThere) {
     MappedStates mapped = files->MapStates({begin, begin + kBlock}).value();
     mapped.states().Move(begin / kBlock - mapped.first_block(), memory::TenantHome(20));
   }
-  for (int life = 0; life < 2; ++life) {
+  for (const Duration after : {std::chrono::seconds(5), std::chrono::seconds(0)}) {
+    options_.config.share_equal_blocks = after;  // 0: no more blocks are shared
     Restart(client, "token-c");
     loop_.Advance(std::chrono::seconds(2));
     Settle();
@@ -172,9 +173,14 @@ TEST_F(ResumeTest, BlocksInTheTenantsFileStayThere) {
     EXPECT_TRUE(files->file(wire::SharedMemory::kTenantFile).Read(20 * kBlock, read).ok());
     EXPECT_EQ(read, kBytes);
   }
-  EXPECT_EQ(Free(client, block->address)->error, kCudaSuccess);
-  loop_.Advance(std::chrono::seconds(2));
-  Settle();
+  ASSERT_EQ(Free(client, block->address)->error, kCudaSuccess);
+  memory::Checkpoint checkpoint = FilesOf(client)->checkpoint();
+  checkpoint.Commit(1);
+  for (int second = 0; second < 3; ++second) {
+    loop_.Advance(std::chrono::seconds(1));
+    Settle();
+  }
+  EXPECT_EQ(controller_->Snapshot().sharing.used, 0u);
 }
 
 TEST_F(ResumeTest, WithoutItsTenantsFileASessionGoesOnAndSharesNothing) {
@@ -508,10 +514,7 @@ TEST_F(ResumeTest, StrikesOutliveTorpord) {
     Client a = Connect("token-a");
     const RequestId request = Acquire("a");
     ASSERT_TRUE(TakeLease(a));
-    v1::ExecutorMessage message;
-    message.mutable_context_lost()->set_session_id(a.hello.session_id);
-    message.mutable_context_lost()->set_cuda_error(700);
-    controller_->OnExecutorMessage(executors_[0].link, message);
+    LoseContext(a, 700);
     KillExecutor(0);
     StartExecutor(0);
     Release(request, scheduler::Ending::kFailed);

@@ -31,10 +31,7 @@ class FunctionStrikesTest : public ControllerHarness {
     Client client = Connect("token-" + function);
     const RequestId request = Acquire(function);
     TakeLease(client);
-    v1::ExecutorMessage message;
-    message.mutable_context_lost()->set_session_id(client.hello.session_id);
-    message.mutable_context_lost()->set_cuda_error(cuda_error);
-    controller_->OnExecutorMessage(executors_[0].link, message);
+    LoseContext(client, cuda_error);
     EndExecutor(0);
     Release(request, scheduler::Ending::kFailed);
     Disconnect(client);
@@ -109,10 +106,7 @@ TEST_F(FunctionStrikesTest, RequestsThatWaitAreRefusedToo) {
   TakeLease(a);
   const RequestId waiting = Acquire("a");
   const RequestId neighbour = Acquire("b");
-  v1::ExecutorMessage message;
-  message.mutable_context_lost()->set_session_id(a.hello.session_id);
-  message.mutable_context_lost()->set_cuda_error(700);
-  controller_->OnExecutorMessage(executors_[0].link, message);
+  LoseContext(a, 700);
   Settle();
   EXPECT_EQ(Failure(waiting), absl::StatusCode::kPermissionDenied);
   EXPECT_FALSE(outcome(neighbour).grant && !outcome(neighbour).grant->ok());

@@ -164,8 +164,7 @@ TEST_F(BlockSharingTest, ExecutorsLetGoBeforeThePagesLeave) {
   const SessionPtr moving = tables_.sessions.Find(SessionId{asked.session_id()});
   EXPECT_EQ(asked.extent().offset(), begins_.at(moving->id));
   EXPECT_EQ(asked.extent().bytes(), kImageBytes);
-  EXPECT_FALSE(asked.has_left_host());
-  EXPECT_EQ(asked.file(), v1::DaemonMessage::ReleaseImage::OWN_PLACES);
+  EXPECT_EQ(asked.places(), v1::DaemonMessage::ReleaseImage::OWN);
   EXPECT_EQ(Pages(moving), kImageBytes);
   Answer(0, absl::InternalError("the driver refuses"));
   Answer(1);

@@ -60,7 +60,7 @@ TEST_F(TenantBlocksTest, ArePinnedAhead) {
   while (*image_->PinNext()) {
   }
   EXPECT_TRUE(cuda_.IsRegistered(shared()));
-  ASSERT_TRUE(image_->ReleaseTenant({0, tenant_->mapping().bytes()}).ok());
+  ASSERT_TRUE(image_->ReleaseHost({0, tenant_->mapping().bytes()}, HostPlaces::kTenantFile).ok());
   EXPECT_FALSE(cuda_.IsRegistered(shared()));
 }
 
