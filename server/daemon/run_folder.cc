@@ -18,9 +18,15 @@
 namespace torpor::server {
 namespace {
 
+// A new folder is its owner's to change, whatever the umask.
 absl::Status CreateFolder(const std::string& path, std::string_view setting) {
   std::error_code error;
-  std::filesystem::create_directories(path, error);
+  const bool is_new = std::filesystem::create_directories(path, error);
+  if (is_new) {
+    using std::filesystem::perms;
+    std::filesystem::permissions(path, perms::group_write | perms::others_write,
+                                 std::filesystem::perm_options::remove, error);
+  }
   if (error) {
     return absl::PermissionDeniedError(
         fmt::format("cannot create {} {}: {}; create it, or name another with {}", setting, path,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -136,14 +135,17 @@ absl::StatusOr<bool> HostImage::PinNext(const Written& written) {
 }
 
 absl::StatusOr<bool> HostImage::PinNextOf(const std::vector<memory::Extent>& written) {
-  // Of an image on the disk the states tell, and the files have nothing: pinning would fill them.
-  std::map<File, memory::ExtentSet> pages;
-  pages[File::kOwn] = SetOf(files_.own.WithPages());
-  pages[File::kAnnex] = SetOf(files_.annex.WithPages());
-  if (files_.tenant) pages[File::kTenant] = SetOf(files_.tenant->mapping().WithPages());
+  // Of an image on the disk the states tell, and its files have nothing: pinning would fill them.
+  // Homes in the tenant's file always have pages.
+  const memory::ExtentSet own_pages = SetOf(files_.own.WithPages());
+  const memory::ExtentSet annex_pages = SetOf(files_.annex.WithPages());
+  const auto has_pages = [&](const Run& run) {
+    if (run.file == File::kTenant) return true;
+    return !(run.file == File::kOwn ? own_pages : annex_pages).Within(run.place()).empty();
+  };
   for (const memory::Extent& extent : written) {
     for (const Run& run : RunsOf(extent)) {
-      if (pages[run.file].Within(run.place()).empty()) continue;
+      if (!has_pages(run)) continue;
       TORPOR_ASSIGN_OR_RETURN(const SharedMapping* const mapping, MappingOf(run.file));
       TORPOR_RETURN_IF_ERROR(mapping->Ensure(run.place()));
       TORPOR_ASSIGN_OR_RETURN(const bool has_pinned, PinsOf(run.file).RegisterNext(run.place()));

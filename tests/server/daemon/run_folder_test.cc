@@ -74,6 +74,14 @@ TEST_F(RunFolderTest, AGroupThatIsNotThereIsNamed) {
               HasSubstr("no-such-group"));
 }
 
+TEST_F(RunFolderTest, AUserWithAWideUmaskHasItsFoldersForItself) {
+  const mode_t before = umask(0);
+  const auto claimed = RunFolder::Claim(config_);
+  umask(before);
+  EXPECT_TRUE(claimed.ok()) << claimed.status();
+  EXPECT_EQ(ModeOf(config_.run_dir), 0755u);
+}
+
 TEST_F(RunFolderTest, AFolderThatOthersMayWriteToIsRefused) {
   std::filesystem::create_directories(config_.run_dir);
   chmod(config_.run_dir.c_str(), 0775);
