@@ -51,7 +51,7 @@ void Load::Serve(std::size_t index, unsigned seed) {
     const Outcome outcome = function.Ask();
     Note(index, outcome);
     if (outcome.kind == Outcome::Kind::kUnanswered || outcome.kind == Outcome::Kind::kRefused) {
-      BackOff();
+      PauseWhile(kBackOff, [] { return true; });
       continue;
     }
     Pause(index, std::chrono::milliseconds(random() % kLongestPauseMs));
@@ -104,19 +104,15 @@ void Load::AddFault(const std::string& what) {
 }
 
 void Load::Pause(std::size_t index, Duration length) {
-  const TimePoint end = SteadyClock().Now() + length;
-  const MutexLock lock(&mutex_);
-  while (!is_over_ && HasAnswered(index) && !functions_[index]->is_killed()) {
-    const Duration left = end - SteadyClock().Now();
-    if (left <= Duration::zero()) return;
-    mutex_.WaitFor(changed_, absl::FromChrono(left));
-  }
+  PauseWhile(length, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return HasAnswered(index) && !functions_[index]->is_killed();
+  });
 }
 
-void Load::BackOff() {
-  const TimePoint end = SteadyClock().Now() + kBackOff;
+void Load::PauseWhile(Duration length, const std::function<bool()>& goes_on) {
+  const TimePoint end = SteadyClock().Now() + length;
   const MutexLock lock(&mutex_);
-  while (!is_over_) {
+  while (!is_over_ && goes_on()) {
     const Duration left = end - SteadyClock().Now();
     if (left <= Duration::zero()) return;
     mutex_.WaitFor(changed_, absl::FromChrono(left));

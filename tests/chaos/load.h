@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -62,8 +63,9 @@ class Load {
   void NoteFault(std::size_t index, const Outcome& outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddFault(const std::string& what);
   void Pause(std::size_t index, Duration length);
-  // Before another try.
-  void BackOff();
+  // Until the load is over, at most.
+  void PauseWhile(Duration length, const std::function<bool()>& goes_on)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   bool is_over() const;
   bool HasAnswered(std::size_t index) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether connections of the function's client may break.
