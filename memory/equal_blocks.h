@@ -13,8 +13,8 @@
 
 namespace torpor::memory {
 
-// A block of an image and what is known of its bytes (BlockStates::content). Equal contents promise
-// nothing: the hashes can be forged.
+// A block of an image and its content (BlockStates::content). Equal contents promise nothing:
+// hashes can be forged.
 struct BlockContent {
   std::size_t block = 0;
   std::uint64_t content = 0;
@@ -52,8 +52,8 @@ class EqualBlocks {
     std::uint64_t content = 0;
   };
 
-  // Notes the image's blocks, which have no place in the tenant's file; replaces what was noted. Of
-  // equal blocks those of one image are known.
+  // Notes the image's blocks without a place in the tenant's file, in place of earlier notes. Of
+  // equal blocks one image's are known.
   void SetBlocks(SessionId session, std::span<const BlockContent> blocks);
   void Remove(SessionId session);
   // Returns some image with a block equal to one of `blocks`, of `session`.

@@ -343,7 +343,7 @@ int Run(int argc, char** argv) {
   }
   const sigset_t signals = BlockSignals();
   RaiseDescriptorLimit();
-  umask(0007);  // sockets and files are for owner and group
+  umask(0027);  // what a group may write to gets its mode by name
   const absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(
       config, (*live)->disk(), std::move(kept), [&live, &running](const ConfigRequest& request) {
         return running.load() != nullptr ? (*live)->Change(request)

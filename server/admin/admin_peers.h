@@ -17,8 +17,8 @@ class AdminPeers {
   // `path`: of the socket.
   explicit AdminPeers(std::string path) : path_(std::move(path)) {}
 
-  // Whether the peer may speak. The log has each process that may, unless the last one was the
-  // same, and each that may not.
+  // Whether the peer may speak. Logs peers that may not, and each administrator that differs from
+  // the last.
   bool Admit(const PeerCredentials& peer);
 
  private:

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,15 +19,15 @@
 namespace torpor::server {
 namespace {
 
-// A new folder is its owner's to change, whatever the umask.
-absl::Status CreateFolder(const std::string& path, std::string_view setting) {
+// Functions of other users find their folder there.
+constexpr mode_t kForAll = 0755;
+constexpr mode_t kForGroup = 0750;
+
+// A new folder gets `mode`, whatever the umask.
+absl::Status CreateFolder(const std::string& path, mode_t mode, std::string_view setting) {
   std::error_code error;
   const bool is_new = std::filesystem::create_directories(path, error);
-  if (is_new) {
-    using std::filesystem::perms;
-    std::filesystem::permissions(path, perms::group_write | perms::others_write,
-                                 std::filesystem::perm_options::remove, error);
-  }
+  if (is_new) std::filesystem::permissions(path, std::filesystem::perms(mode), error);
   if (error) {
     return absl::PermissionDeniedError(
         fmt::format("cannot create {} {}: {}; create it, or name another with {}", setting, path,
@@ -39,7 +40,7 @@ absl::Status CreateFolder(const std::string& path, std::string_view setting) {
 // created there is the group's, too.
 absl::Status SetUpFolder(const std::string& path, mode_t mode, const std::string& group,
                          std::string_view setting) {
-  TORPOR_RETURN_IF_ERROR(CreateFolder(path, setting));
+  TORPOR_RETURN_IF_ERROR(CreateFolder(path, mode, setting));
   if (!group.empty()) {
     TORPOR_ASSIGN_OR_RETURN(const gid_t id, FindGroup(group));
     mode |= S_ISGID;
@@ -53,12 +54,30 @@ absl::Status SetUpFolder(const std::string& path, mode_t mode, const std::string
       fmt::format("cannot set the mode of {}: {}", path, std::strerror(errno)));
 }
 
-// Who may write to a folder can put sockets of its own in the place of those there.
+constexpr mode_t kWrittenByOthers = S_IWGRP | S_IWOTH;
+
+// Whether others than the folder's owner may replace sockets there.
+bool IsOpen(const struct stat& folder) {
+  return (folder.st_mode & kWrittenByOthers) != 0 && (folder.st_mode & S_ISVTX) == 0;
+}
+
+// Earlier torpords let their group write to run_dir.
+void TakeBack(const std::string& run_dir) {
+  struct stat status {};
+  if (stat(run_dir.c_str(), &status) != 0 || !IsOpen(status)) return;
+  const mode_t mode = status.st_mode & 07777 & ~kWrittenByOthers;
+  if (chmod(run_dir.c_str(), mode) == 0) {
+    spdlog::warn(
+        "{} is no longer to be written by others than its owner, who could replace "
+        "sockets there",
+        run_dir);
+  }
+}
+
 absl::Status CheckUnwritable(const std::string& folder) {
   struct stat status {};
   if (stat(folder.c_str(), &status) != 0) return absl::OkStatus();  // listening says so
-  const bool is_open = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-  if (!is_open || (status.st_mode & S_ISVTX) != 0) return absl::OkStatus();
+  if (!IsOpen(status)) return absl::OkStatus();
   return absl::PermissionDeniedError(
       fmt::format("{} may be written by others than its owner, who could replace sockets there; "
                   "chmod go-w {}",
@@ -71,8 +90,7 @@ std::string FolderOf(const std::string& socket) {
 }
 
 absl::Status SetUpSocketFolders(const Config& config) {
-  constexpr mode_t kForAll = 0755;
-  constexpr mode_t kForGroup = 0750;
+  TakeBack(config.run_dir);
   if (FolderOf(config.client_socket) == FunctionFolderOf(config)) {
     TORPOR_RETURN_IF_ERROR(SetUpFolder(FunctionFolderOf(config),
                                        config.socket_group.empty() ? kForAll : kForGroup,
@@ -135,8 +153,8 @@ absl::Status RemoveStaleSocket(const std::string& path) {
 }  // namespace
 
 absl::StatusOr<RunFolder> RunFolder::Claim(const Config& config) {
-  TORPOR_RETURN_IF_ERROR(CreateFolder(config.run_dir, "run_dir"));
-  TORPOR_RETURN_IF_ERROR(CreateFolder(config.state_dir, "state_dir"));
+  TORPOR_RETURN_IF_ERROR(CreateFolder(config.run_dir, kForAll, "run_dir"));
+  TORPOR_RETURN_IF_ERROR(CreateFolder(config.state_dir, kForGroup, "state_dir"));
   TORPOR_ASSIGN_OR_RETURN(UniqueFd lock, Lock(config.run_dir));
   TORPOR_RETURN_IF_ERROR(SetUpSocketFolders(config));
   TORPOR_RETURN_IF_ERROR(RemoveStaleSocket(config.client_socket));

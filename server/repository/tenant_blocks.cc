@@ -79,7 +79,7 @@ absl::StatusOr<MappedStates> MapStates(const SessionFiles& session, const EqualR
   return session.MapStates({run.block * kBlockBytes, (run.block + run.count) * kBlockBytes});
 }
 
-// Notes that the block is about to leave its places for the tenant's file.
+// Notes the places of a block that moves to the tenant's file next.
 void NoteLeft(const BlockStates& states, std::size_t block, std::size_t number,
               MovedBlocks& moved) {
   const auto extent_of = [](std::size_t place) {

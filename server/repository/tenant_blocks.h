@@ -10,7 +10,7 @@
 #include "memory/extent_set.h"
 #include "server/repository/session_files.h"
 
-// Blocks of images that lie in the tenant's file, in place of their own places.
+// Blocks of images in the tenant's file, in place of the images' own places.
 namespace torpor::server {
 
 // A place in the tenant's file, and what is known of its bytes: BlockStates::kNoContent if nothing.
@@ -40,8 +40,8 @@ absl::Status CopyToTenantFile(const SessionFiles& session, const memory::EqualRu
 // Blocks that have moved, and what they have left. A plain record.
 struct MovedBlocks {
   std::vector<memory::EqualRun> runs;
-  // Bytes of the image's file that nobody needs any more, though executors may have them pinned: in
-  // its first half, where blocks' own places are, and in the second, the annex.
+  // The blocks' former places in the image's file, which executors may have pinned: own places, and
+  // places in the annex, as offsets from the annex's begin.
   memory::ExtentSet own;
   memory::ExtentSet annex;
 };
@@ -51,7 +51,7 @@ struct MovedBlocks {
 absl::StatusOr<MovedBlocks> MoveToTenantFile(const SessionFiles& session,
                                              const std::vector<memory::EqualRun>& runs);
 
-// Gives the pages that blocks have left back to the system. No process has them pinned.
+// Gives the pages of former places back to the system. No process has the pages pinned.
 absl::Status GiveBackLeft(const SessionFiles& session, const MovedBlocks& moved);
 
 }  // namespace torpor::server

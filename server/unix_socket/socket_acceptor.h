@@ -24,14 +24,13 @@ struct PeerCredentials {
   std::vector<gid_t> groups{};
 };
 
-// Accepts connections of a listening socket on a thread of its own. A process that has run out of
-// descriptors refuses connections, which closes them at once, and accepts again as soon as it can.
+// Accepts connections of a listening socket on a thread of its own. Without a free
+// descriptor the acceptor closes connections at once; accepting goes on when descriptors are free.
 class SocketAcceptor {
  public:
   struct Options {
     std::string name{};  // of the socket, for the log
-    // So many of the process's descriptors are for others: a connection that would take one of the
-    // last is refused.
+    // How many of the process's last descriptors no connection may take.
     int reserved_descriptors = 0;
     // Whether a peer may connect, called on the acceptor's thread; null: all may.
     std::function<bool(const PeerCredentials&)> admits{};

@@ -23,8 +23,8 @@
 
 namespace torpor::server {
 
-// Stores equal blocks of a tenant's images once: looks at images that rest, and moves runs of
-// blocks that others have, too, into the tenant's file. Equal hashes only propose; bytes are
+// Stores equal blocks of a tenant's images once: looks at images at rest, and moves runs of equal
+// blocks into the tenant's file. Equal hashes only propose; bytes are
 // compared before a block moves (docs/decisions/0051). Executors take a block out again before they
 // change it, which the next look at the image finds. One image at a time. On the controller's
 // thread.
@@ -42,8 +42,8 @@ class BlockSharing {
 
   // A new session of TenantBlocks::tenant, whose files have just been created.
   void Add(const ClientSession& session);
-  // A session of an earlier torpord, with these files, whose blocks may lie in the file of
-  // `tenant`; empty: in none.
+  // The session of an earlier torpord, with these files, may have blocks in the file of `tenant`;
+  // empty: has none.
   void Adopt(const ClientSession& session, SessionFiles& files, const std::string& tenant);
   // The session has ended: nobody uses its image any more.
   void Remove(ClientSession& session);
@@ -93,10 +93,10 @@ class BlockSharing {
             const Then& then);
   void OnCopied(const SessionPtr& session, const memory::EqualRun& run,
                 const ImageBlockList& blocks, const absl::Status& status, const Then& then);
-  // Moves blocks to places with the same bytes, and gives back the memory that they had.
+  // Moves blocks to places with the same bytes, and gives their former memory back.
   void Move(const SessionPtr& session, const std::vector<memory::EqualRun>& runs, const Then& then);
   void OnMoved(const SessionPtr& session, const MovedBlocks& moved, const Then& then);
-  // Lets all executors unpin what blocks have left, and then gives its pages back.
+  // Lets all executors unpin the blocks' former places, and then gives the pages back.
   void GiveBack(const SessionPtr& session, const MovedBlocks& moved, const Then& then);
 
   // What the session's image has now.

@@ -36,8 +36,8 @@ class HostBudget {
   // The session has freed memory, was restored with allocations, or its image has left host memory
   // or comes back.
   void Settle(ClientSession& session);
-  // Tenants' files have so many bytes together. A session's blocks there do not count as its own: a
-  // session that changes them takes more at once, whatever the budget.
+  // Sets the bytes of all tenants' files. Blocks there count once, and not as a session's own: a
+  // change of such blocks takes memory beyond the budget, if need be.
   void SetTenantFiles(Bytes bytes);
   // The session has no memory any more.
   void Forget(ClientSession& session);

@@ -74,21 +74,35 @@ TEST_F(RunFolderTest, AGroupThatIsNotThereIsNamed) {
               HasSubstr("no-such-group"));
 }
 
-TEST_F(RunFolderTest, AUserWithAWideUmaskHasItsFoldersForItself) {
-  const mode_t before = umask(0);
-  const auto claimed = RunFolder::Claim(config_);
-  umask(before);
-  EXPECT_TRUE(claimed.ok()) << claimed.status();
-  EXPECT_EQ(ModeOf(config_.run_dir), 0755u);
+TEST_F(RunFolderTest, NewFoldersHaveTheirModesWhateverTheUmask) {
+  for (const mode_t mask : {0000, 0077}) {
+    const mode_t before = umask(mask);
+    const auto claimed = RunFolder::Claim(config_);
+    umask(before);
+    EXPECT_TRUE(claimed.ok()) << claimed.status();
+    EXPECT_EQ(ModeOf(config_.run_dir), 0755u);
+    EXPECT_EQ(ModeOf(config_.state_dir), 0750u);
+    std::filesystem::remove_all(config_.run_dir);
+    std::filesystem::remove_all(config_.state_dir);
+  }
 }
 
-TEST_F(RunFolderTest, AFolderThatOthersMayWriteToIsRefused) {
+TEST_F(RunFolderTest, TheFolderOfAnEarlierTorpordIsItsOwnersAlone) {
   std::filesystem::create_directories(config_.run_dir);
-  chmod(config_.run_dir.c_str(), 0775);
+  chmod(config_.run_dir.c_str(), 0770);
+  EXPECT_TRUE(RunFolder::Claim(config_).ok());
+  EXPECT_EQ(ModeOf(config_.run_dir), 0750u);
+}
+
+TEST_F(RunFolderTest, AnotherFolderThatOthersMayWriteToIsRefused) {
+  const std::string shared = folder_ / "shared";
+  std::filesystem::create_directories(shared);
+  chmod(shared.c_str(), 0775);
+  config_.client_socket = shared + "/torpor.sock";
   const auto claimed = RunFolder::Claim(config_);
   ASSERT_EQ(claimed.status().code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_THAT(std::string(claimed.status().message()), HasSubstr("chmod go-w " + config_.run_dir));
-  chmod(config_.run_dir.c_str(), 01777);
+  EXPECT_THAT(std::string(claimed.status().message()), HasSubstr("chmod go-w " + shared));
+  chmod(shared.c_str(), 01777);
   EXPECT_TRUE(RunFolder::Claim(config_).ok()) << "as /tmp is";
 }
 
