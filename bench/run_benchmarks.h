@@ -2,8 +2,6 @@
 
 #include <benchmark/benchmark.h>
 
-#include <span>
-
 namespace torpor::bench {
 
 // A benchmark of milliseconds that other threads, or a disk, may take a part in.
@@ -11,12 +9,6 @@ struct Row {
   const char* name;
   void (*run)(benchmark::State&);
 };
-
-inline void RegisterRows(std::span<const Row> rows) {
-  for (const Row& row : rows) {
-    benchmark::RegisterBenchmark(row.name, row.run)->Unit(benchmark::kMillisecond)->UseRealTime();
-  }
-}
 
 // Runs those of the registered benchmarks that the command line names. Gives the status to exit
 // with: 1 for arguments that are unknown.

@@ -127,6 +127,8 @@ constexpr bench::Row kRows[] = {{"DirectWrite", DirectWrite},
 }  // namespace torpor::server
 
 int main(int argc, char** argv) {
-  torpor::bench::RegisterRows(torpor::server::kRows);
+  for (const torpor::bench::Row& row : torpor::server::kRows) {
+    benchmark::RegisterBenchmark(row.name, row.run)->Unit(benchmark::kMillisecond)->UseRealTime();
+  }
   return torpor::bench::RunBenchmarks(argc, argv);
 }
