@@ -35,6 +35,7 @@ class NodeTest : public testing::Test {
     config_.client_socket = config_.run_dir + "/torpor.sock";
     config_.cuda_library_dir = EMULATOR_DIR;
     config_.emulator_topology = folder_.path("topology.yaml");
+    config_.addresses.space = 1024 * kGiB;  // more is not free beside AddressSanitizer's
     config_.device.driver_reserve = 16 * kMiB;
     config_.device.swap_group_bytes = 2 * kMiB;  // whose links are not measured at every start
     config_.device.spare_executor = false;

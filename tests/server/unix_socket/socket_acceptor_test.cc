@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/mailbox.h"
 #include "server/unix_socket/unix_listener.h"
@@ -27,7 +28,6 @@ class SocketAcceptorTest : public testing::Test {
     setrlimit(RLIMIT_NOFILE, &limit_before_);
   }
 
-  // Peers may connect before.
   void Start(SocketAcceptor::Options options = {}) {
     auto acceptor =
         SocketAcceptor::Start(std::move(listener_), std::move(options),
@@ -38,14 +38,14 @@ class SocketAcceptorTest : public testing::Test {
   // The process may have `more` descriptors than now.
   static void LimitTo(int more) {
     rlimit limit = LimitNow();
-    for (limit.rlim_cur = 0; more > 0; ++limit.rlim_cur) {
+    for (limit.rlim_cur = 0;; ++limit.rlim_cur) {
       const bool is_free = fcntl(static_cast<int>(limit.rlim_cur), F_GETFD) < 0;
-      if (is_free) --more;
+      if (is_free && more-- == 0) break;
     }
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
   }
-  UniqueFd Connect() const {
-    UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  static UniqueFd NewSocket() { return UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
+  UniqueFd Connect(UniqueFd socket = NewSocket()) const {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path_.data(), path_.size());
@@ -101,10 +101,14 @@ TEST_F(SocketAcceptorTest, PeersAreKnown) {
 }
 
 TEST_F(SocketAcceptorTest, WithoutDescriptorsConnectionsAreRefusedAndLaterTakenAgain) {
-  const UniqueFd client = Connect();
-  ASSERT_TRUE(client);
-  LimitTo(2);  // the acceptor's own
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "UndefinedBehaviorSanitizer looks at objects through a pipe of its own";
+#endif
   Start();
+  UniqueFd socket = NewSocket();
+  LimitTo(0);
+  const UniqueFd client = Connect(std::move(socket));
+  ASSERT_TRUE(client);
   EXPECT_TRUE(IsClosed(client));
   EXPECT_EQ(acceptor_->refused(), 1u);
   setrlimit(RLIMIT_NOFILE, &limit_before_);
