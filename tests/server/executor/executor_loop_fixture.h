@@ -23,8 +23,9 @@
 // is to wait until the test lets them go on.
 namespace torpor::executor {
 
-// Where nothing of a process without much memory lies; no session is opened here.
-inline constexpr server::NodeAddresses kNode = {0x2000'0000'0000, kGiB, 0x3000'0000'0000,
+// Where nothing of a process without much memory lies, not even ThreadSanitizer's; no session is
+// opened here.
+inline constexpr server::NodeAddresses kNode = {0x5530'0000'0000, kGiB, 0x5540'0000'0000,
                                                 server::kHostSegmentBytes};
 inline constexpr Duration kLong = std::chrono::seconds(1);  // for the loop to find it quiet
 

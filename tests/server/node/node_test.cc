@@ -48,6 +48,12 @@ class NodeTest : public testing::Test {
     function.token_file = folder_.path("token");
   }
 
+  void SetUp() override {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "ThreadSanitizer leaves no 1 TiB of addresses to executors";
+#endif
+  }
+
   void Start() {
     absl::StatusOr<std::unique_ptr<Node>> node =
         Node::Start(config_, telemetry_, {.executor = EXECUTOR_PROGRAM});

@@ -96,6 +96,7 @@ TEST_F(SocketAcceptorTest, PeersAreKnown) {
   }});
   const UniqueFd client = Connect();
   EXPECT_TRUE(IsClosed(client)) << "not admitted";
+  acceptor_.reset();
   EXPECT_EQ(process, getpid());
   EXPECT_EQ(user, getuid());
 }

@@ -14,7 +14,7 @@
 namespace torpor::executor {
 namespace {
 
-constexpr Bytes kNodeBytes = 1024 * kGiB;
+constexpr Bytes kNodeBytes = 64 * kGiB;
 constexpr Bytes kSegment = kGiB;
 constexpr memory::BlockStatesLayout kLayout =
     memory::LayoutOfBlockStates(kNodeBytes, wire::kImageBlockBytes);
