@@ -87,12 +87,12 @@ TEST_F(MappedInParts, KnowsTheFilesPages) {
   EXPECT_EQ(mapping.PageBytes(), Bytes{0});
   // Whoever writes, and whether mapped here or not.
   constexpr Bytes kPage = 4096;
-  for (const Bytes at : {Bytes{0}, 300 * kGiB + 5, kSize - 1}) {
+  for (const Bytes at : {Bytes{0}, 30 * kGiB + 5, kSize - 1}) {
     ASSERT_EQ(pwrite(file.get(), "x", 1, static_cast<off_t>(at)), 1);
   }
   EXPECT_EQ(mapping.WithPages(),
             (std::vector<memory::Extent>{
-                {0, kPage}, {300 * kGiB, 300 * kGiB + kPage}, {kSize - kPage, kSize}}));
+                {0, kPage}, {30 * kGiB, 30 * kGiB + kPage}, {kSize - kPage, kSize}}));
   EXPECT_EQ(mapping.PageBytes(), 3 * kPage);
   EXPECT_FALSE(mapping.Holds(0, 1));
 }
