@@ -11,8 +11,8 @@
 namespace torpor::executor {
 namespace {
 
-// Threads of a pool make and release chunks.
-std::mutex chunk_mutex;
+// Threads of a pool make and release chunks, threads of sessions pin memory.
+std::mutex memory_mutex;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ struct FakeDriverCalls::Memory {
   }
   static CUresult Create(CUmemGenericAllocationHandle* handle, std::size_t bytes,
                          const CUmemAllocationProp*, unsigned long long) {
-    std::lock_guard lock(chunk_mutex);
+    std::lock_guard lock(memory_mutex);
     if (fake->chunks_left_ <= 0) return CUDA_ERROR_OUT_OF_MEMORY;
     --fake->chunks_left_;
     *handle = fake->next_chunk_++;
@@ -33,13 +33,13 @@ struct FakeDriverCalls::Memory {
     return Ok();
   }
   static CUresult Info(std::size_t* free, std::size_t* total) {
-    std::lock_guard lock(chunk_mutex);
+    std::lock_guard lock(memory_mutex);
     *free = static_cast<std::size_t>(fake->chunks_left_) * FakeCuda::kChunk;
     *total = std::size_t{1} << 30;
     return Ok();
   }
   static CUresult ReleaseChunk(CUmemGenericAllocationHandle handle) {
-    std::lock_guard lock(chunk_mutex);
+    std::lock_guard lock(memory_mutex);
     close(fake->chunk_files_.at(handle));
     fake->chunk_files_.erase(handle);
     ++fake->chunks_left_;
@@ -48,13 +48,13 @@ struct FakeDriverCalls::Memory {
   static CUresult Export(void* target, CUmemGenericAllocationHandle handle,
                          CUmemAllocationHandleType, unsigned long long) {
     if (fake->refuse_exports_) return CUDA_ERROR_NOT_SUPPORTED;
-    std::lock_guard lock(chunk_mutex);
+    std::lock_guard lock(memory_mutex);
     *static_cast<int*>(target) = dup(fake->chunk_files_.at(handle));
     return Ok();
   }
   static CUresult Import(CUmemGenericAllocationHandle* handle, void* source,
                          CUmemAllocationHandleType) {
-    std::lock_guard lock(chunk_mutex);
+    std::lock_guard lock(memory_mutex);
     ++fake->chunks_imported_;
     *handle = fake->next_chunk_++;
     fake->chunk_files_[*handle] = dup(static_cast<int>(reinterpret_cast<std::intptr_t>(source)));
@@ -62,7 +62,7 @@ struct FakeDriverCalls::Memory {
   }
   static CUresult Reserve(CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr hint,
                           unsigned long long) {
-    std::lock_guard lock(chunk_mutex);
+    std::lock_guard lock(memory_mutex);
     if (hint == 0) {
       *address = fake->next_address_;
       fake->next_address_ += bytes;
@@ -75,7 +75,7 @@ struct FakeDriverCalls::Memory {
   static CUresult Map(CUdeviceptr address, std::size_t bytes, std::size_t,
                       CUmemGenericAllocationHandle handle, unsigned long long) {
     if (Ok() != CUDA_SUCCESS) return Ok();
-    std::lock_guard lock(chunk_mutex);
+    std::lock_guard lock(memory_mutex);
     if (fake->mapped_.contains(address)) return CUDA_ERROR_INVALID_VALUE;
     if (fake->mappings_left_ == 0) return CUDA_ERROR_OUT_OF_MEMORY;
     --fake->mappings_left_;
@@ -86,7 +86,7 @@ struct FakeDriverCalls::Memory {
     return CUDA_SUCCESS;
   }
   static CUresult Unmap(CUdeviceptr address, std::size_t bytes) {
-    std::lock_guard lock(chunk_mutex);
+    std::lock_guard lock(memory_mutex);
     for (std::uint64_t at = address; at < address + bytes; at += FakeCuda::kChunk) {
       if (fake->mapped_.erase(at) == 0) return CUDA_ERROR_INVALID_VALUE;
     }
@@ -99,10 +99,12 @@ struct FakeDriverCalls::Memory {
     return Ok();
   }
   static CUresult Register(void* begin, std::size_t bytes, unsigned) {
+    std::lock_guard lock(memory_mutex);
     fake->registered_[reinterpret_cast<std::uint64_t>(begin)] = bytes;
     return Ok();
   }
   static CUresult Unregister(void* begin) {
+    std::lock_guard lock(memory_mutex);
     return fake->registered_.erase(reinterpret_cast<std::uint64_t>(begin)) == 1
                ? CUDA_SUCCESS
                : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
@@ -130,7 +132,7 @@ void FakeDriverCalls::AddMemory(CudaDriver& driver) {
 }
 
 std::size_t FakeCuda::mapped_chunks() const {
-  std::lock_guard lock(chunk_mutex);
+  std::lock_guard lock(memory_mutex);
   return mapped_.size();
 }
 
