@@ -53,6 +53,10 @@ struct FunctionConfig {
   std::string name;        // [a-z0-9]([-a-z0-9]*[a-z0-9])?, at most 63 characters
   std::string upstream;    // host:port of the function's own HTTP server; empty: no requests
   Bytes memory_limit = 0;  // GPU memory that an instance may allocate; 0: all that a GPU offers
+  // Pinned host memory that an instance may allocate; 0: as memory_limit on all of its GPUs, and
+  // at least 256 MiB.
+  Bytes pinned_limit = 0;
+  int max_sessions = 64;  // of an instance: one a process and GPU
   // The objective: `percentile` of the requests, in (0, 1), are answered within `deadline`.
   Duration deadline{std::chrono::seconds(1)};
   double percentile = 0.98;
@@ -100,6 +104,7 @@ std::string FullNameOf(const FunctionConfig& function, const InstanceConfig& ins
 struct TenantConfig {
   std::string name;   // as in FunctionConfig::tenant
   double weight = 1;  // waiting tenants share the GPUs' time in proportion to their weights
+  int max_sessions = 1024;  // of all its functions together
 
   bool operator==(const TenantConfig&) const = default;
 };
@@ -133,6 +138,7 @@ struct AddressConfig {
 struct SessionConfig {
   Bytes window_bytes = 16 * kMiB;   // window that client and executor share
   Bytes address_range = 64 * kGiB;  // device addresses that a session may have, or more if needed
+  int max_sessions = 4096;          // of all functions
   // Sessions without a token belong to the function of this name; empty: they are refused.
   std::string anonymous_function;
   // How long a torpord that is started again waits for the processes of its predecessor's sessions.

@@ -18,6 +18,8 @@ namespace {
 static_assert(wire::kMaxDevices == 1 + scheduler::kMaxSecondaryShards,
               "a function may have as many GPUs as its program can see");
 
+constexpr CountKind kSessionCount{.min = 1, .max = 65'536};
+
 const Settings<SessionConfig>& SessionSettings() {
   using Target = SessionConfig;
   static const Settings<Target> table = {
@@ -25,6 +27,8 @@ const Settings<SessionConfig>& SessionSettings() {
                   "Memory that a session shares with the daemon"),
       MakeSetting("address_range", MultipleKind{.unit = kGiB}, &Target::address_range,
                   "Device addresses that a session may have; more if its memory_limit needs more"),
+      MakeSetting("max_sessions", kSessionCount, &Target::max_sessions,
+                  "Maximum of sessions of all functions, one a process and GPU"),
       MakeSetting("anonymous_function", NameKind{.may_be_empty = true}, &Target::anonymous_function,
                   "Function of sessions without a token; empty: they are refused"),
       MakeSetting("resume_patience", DurationKind(), &Target::resume_patience,
@@ -208,6 +212,8 @@ const Settings<TenantConfig>& TenantSettings() {
       Required(MakeSetting("name", NameKind(), &Target::name, "Name, as functions give it")),
       MakeSetting("weight", WeightKind(), &Target::weight,
                   "Waiting tenants share the GPUs' time in proportion to their weights"),
+      MakeSetting("max_sessions", kSessionCount, &Target::max_sessions,
+                  "Maximum of sessions of all its functions"),
   };
   return table;
 }
@@ -220,6 +226,11 @@ const Settings<FunctionConfig>& FunctionSettings() {
                   "Address of the function's own HTTP server"),
       Required(MakeSetting("memory_limit", SizeKind(), &Target::memory_limit,
                            "GPU memory that it may allocate; 0: all that a GPU offers")),
+      MakeSetting("pinned_limit", SizeOrAutoKind{}, &Target::pinned_limit,
+                  "Pinned host memory that it may allocate; auto: as much as GPU memory, and at "
+                  "least 256MiB"),
+      MakeSetting("max_sessions", kSessionCount, &Target::max_sessions,
+                  "Maximum of sessions of an instance, one a process and GPU"),
       MakeSetting("deadline", DurationKind(), &Target::deadline,
                   "Objective for a request's latency"),
       MakeSetting("percentile", PercentileKind(), &Target::percentile,

@@ -51,7 +51,8 @@ SessionOpening::Options OpeningOptionsOf(const Controller::Options& options) {
           .descriptor_socket = options.descriptor_socket,
           .window_bytes = options.config.session.window_bytes,
           .is_emulated = options.config.is_emulated,
-          .hello_timeout = options.hello_timeout};
+          .hello_timeout = options.hello_timeout,
+          .max_sessions = options.config.session.max_sessions};
 }
 
 ExecutorRecovery::Options RecoveryOptionsOf(const Config& config) {

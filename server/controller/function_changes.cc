@@ -29,6 +29,7 @@ void FunctionChanges::Apply(const Config& config,
 }
 
 void FunctionChanges::SetTenants(const std::map<std::string, TenantConfig>& tenants) {
+  instances_.SetTenants(tenants);
   std::erase_if(tenants_, [&](const auto& known) {
     const bool is_gone = !tenants.contains(known.first);
     if (is_gone) events_.Feed(scheduler::TenantSet{.tenant = known.second});

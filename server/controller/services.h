@@ -71,7 +71,7 @@ struct MemoryServices {
         freed(tables.sessions, tables.executors, loop),
         device(tables.instances, tables.sessions, tables.executors, images.peers, limits, segments,
                room, freed, events, loop),
-        host(tables.executors, segments, room, loop),
+        host(tables.instances, tables.executors, limits, segments, room, loop),
         shared(tables.instances, tables.sessions, images.swaps, images.peers, device,
                std::move(finish_closing)) {}
 

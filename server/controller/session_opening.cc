@@ -24,6 +24,7 @@ SessionOpening::SessionOpening(Options options, InstanceTable& instances,
                                SessionStorage& storage, SessionJournal& journal,
                                Telemetry& telemetry, TaskLoop& loop, Close close)
     : options_(std::move(options)),
+      quotas_(instances, options_.max_sessions),
       instances_(instances),
       sessions_(sessions),
       executors_(executors),
@@ -156,6 +157,9 @@ void SessionOpening::AnswerInquiry(const SessionPtr& session) {
 
 void SessionOpening::Open(const SessionPtr& session) {
   FunctionInstance& instance = instances_.Of(*session);
+  if (const absl::Status admitted = quotas_.Admit(instance); !admitted.ok()) {
+    return Refuse(session, kCudaErrorDevicesUnavailable, std::string(admitted.message()));
+  }
   const absl::Status status =
       storage_.Create(*session, limits_.LimitOf(instance), instance.config().tenant);
   if (!status.ok()) {

@@ -13,6 +13,7 @@
 #include "server/controller/model/session_journal.h"
 #include "server/controller/model/session_table.h"
 #include "server/controller/model/task_loop.h"
+#include "server/controller/session_quotas.h"
 #include "server/controller/session_storage.h"
 #include "server/controller/wrong_tokens.h"
 
@@ -28,6 +29,7 @@ class SessionOpening {
     Bytes window_bytes = 0;
     bool is_emulated = false;
     Duration hello_timeout{};  // for the first executor to become ready
+    int max_sessions = 1;      // of all functions
   };
   using Close = std::function<void(const SessionPtr&, const std::string& reason)>;
 
@@ -70,6 +72,7 @@ class SessionOpening {
   void Offer(const SessionPtr& session);
 
   const Options options_;
+  const SessionQuotas quotas_;
   InstanceTable& instances_;
   const SessionTable& sessions_;
   ExecutorTable& executors_;

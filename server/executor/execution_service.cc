@@ -5,6 +5,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "base/descriptor_limit.h"
+#include "base/status_macros.h"
 
 namespace torpor::executor {
 namespace {
@@ -53,25 +54,30 @@ grpc::Status ExecutionService::Run(grpc::ServerContext* context, Stream* stream)
         "this executor serves rings only (torpord's setting transport); unset TORPOR_TRANSPORT"};
   }
   if (const absl::Status current = device_.MakeCurrent(); !current.ok()) return ToGrpc(current);
-  v1::Frame frame;
-  if (!stream->Read(&frame)) return grpc::Status::OK;
-  const absl::StatusOr<wire::Attach> attach = ReadAttach(BytesOf(frame));
-  if (!attach.ok()) return ToGrpc(attach.status());
-  const absl::StatusOr<Session*> session =
-      registry_.Attach(*attach, [context] { context->TryCancel(); });
+  const absl::StatusOr<Session*> session = Attach(context, stream);
   if (!session.ok()) return ToGrpc(session.status());
   const absl::Cleanup detach = [&session] { (*session)->Detach(); };
   if (const absl::Status reset = (*session)->ResetObjects(); !reset.ok()) return ToGrpc(reset);
 
   StreamReplies replies(*stream);
   AnswerAttach(replies);
+  v1::Frame frame;
   while (stream->Read(&frame)) {
     const absl::Status status = (*session)->RunFrame(BytesOf(frame), replies);
     if (status.ok()) continue;
-    spdlog::warn("the stream of session {} ends: {}", attach->session_id, status.ToString());
+    spdlog::warn("the stream of session {} ends: {}", (*session)->identity().id.value,
+                 status.ToString());
     return ToGrpc(status);
   }
   return grpc::Status::OK;
+}
+
+absl::StatusOr<Session*> ExecutionService::Attach(grpc::ServerContext* context, Stream* stream) {
+  const UnattachedStreams::Place place(unattached_, *context);
+  v1::Frame frame;
+  if (!stream->Read(&frame)) return absl::CancelledError("the stream ended without a message");
+  TORPOR_ASSIGN_OR_RETURN(const wire::Attach attach, ReadAttach(BytesOf(frame)));
+  return registry_.Attach(attach, [context] { context->TryCancel(); });
 }
 
 absl::StatusOr<std::unique_ptr<server::UnixGrpcServer>> Serve(ExecutionService& service,

@@ -7,6 +7,7 @@
 #include "proto/torpor/v1/transport.grpc.pb.h"
 #include "server/executor/gpu/device.h"
 #include "server/executor/session/session_registry.h"
+#include "server/executor/unattached_streams.h"
 #include "server/unix_socket/grpc_server.h"
 
 namespace torpor::executor {
@@ -24,9 +25,14 @@ class ExecutionService final : public v1::Execution::Service {
                    grpc::ServerReaderWriter<v1::Frame, v1::Frame>* stream) noexcept override;
 
  private:
+  // Reads the stream's first message and attaches the session of that message.
+  absl::StatusOr<Session*> Attach(grpc::ServerContext* context,
+                                  grpc::ServerReaderWriter<v1::Frame, v1::Frame>* stream);
+
   const Device& device_;
   SessionRegistry& registry_;
   const bool is_offered_;
+  UnattachedStreams unattached_;
 };
 
 // Serves `service` on a Unix socket at `path`, replacing an existing file. Returns an error if the

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/controller/memory/file_pages.h"
-#include "server/controller/memory/memory_limits.h"
 #include "server/controller/memory/memory_reply.h"
 #include "server/controller/model/cuda_errors.h"
 #include "server/controller/model/extents.h"
@@ -33,7 +32,7 @@ void HostAllocations::Alloc(const SessionPtr& session, const wire::HostAlloc& ca
     });
   };
   // Not in a step: evictions, which make room, are steps of this session, too.
-  if (!session->memory.host) return alloc();
+  if (!ReasonToRefuse(*session, call.bytes).empty()) return alloc();
   room_.AwaitFor(*session->memory.host, call.bytes, [session, alloc] {
     if (session->state == ClientSession::State::kOpen) alloc();
   });
@@ -61,13 +60,23 @@ void HostAllocations::AllocNow(const SessionPtr& session, const wire::HostAlloc&
   });
 }
 
-absl::StatusOr<memory::Block> HostAllocations::TakeAddresses(ClientSession& session, Bytes bytes) {
-  if (!session.memory.host)
-    return absl::FailedPreconditionError("the process's first session has its host arena");
+std::string HostAllocations::ReasonToRefuse(const ClientSession& session, Bytes bytes) const {
+  if (!session.memory.host) return "the process's first session has its host arena";
   if (bytes == 0 || bytes > kHostArenaBytes || session.memory.host_blocks.size() >= kMaxBlocks) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "no room for ", bytes, " bytes in the session's host arena of ", kHostArenaBytes));
+    return absl::StrCat("no room for ", bytes, " bytes in the session's host arena of ",
+                        kHostArenaBytes);
   }
+  const FunctionInstance& instance = instances_.Of(session);
+  const Bytes limit = limits_.PinnedLimitOf(instance);
+  const Bytes pinned = limits_.PinnedBytes(instance);
+  if (bytes <= limit && pinned <= limit - bytes) return "";
+  return absl::StrCat("cannot allocate ", bytes, " bytes of pinned memory: function ",
+                      instance.full_name, " has ", pinned, " of its pinned_limit ", limit);
+}
+
+absl::StatusOr<memory::Block> HostAllocations::TakeAddresses(ClientSession& session, Bytes bytes) {
+  const std::string reason = ReasonToRefuse(session, bytes);
+  if (!reason.empty()) return absl::ResourceExhaustedError(reason);
   return segments_.AllocateHost(session, RoundUp(bytes, kHostAlignment));
 }
 

@@ -22,4 +22,18 @@ Bytes MemoryLimits::FreeBytes(const FunctionInstance& instance, int device_index
   return limit - std::min(limit, LiveBytes(instance, device_index));
 }
 
+Bytes MemoryLimits::PinnedLimitOf(const FunctionInstance& instance) const {
+  const Bytes configured = instance.config().pinned_limit;
+  if (configured > 0) return configured;
+  return std::max(kLeastPinned, LimitOf(instance) * instance.shards.size());
+}
+
+Bytes MemoryLimits::PinnedBytes(const FunctionInstance& instance) const {
+  Bytes bytes = 0;
+  for (const SessionPtr& session : sessions_.Of(instance)) {
+    if (session->memory.host) bytes += session->memory.host->live_bytes();
+  }
+  return bytes;
+}
+
 }  // namespace torpor::server

@@ -12,8 +12,11 @@ namespace torpor::server {
 // memory.
 inline constexpr std::size_t kMaxBlocks = 1 << 20;
 
-// How much GPU memory the processes of an instance may allocate, and have allocated, together. On
-// the controller's thread.
+// Pinned memory that programs of small functions have for their copies.
+inline constexpr Bytes kLeastPinned = 256 * kMiB;
+
+// How much GPU memory and pinned host memory the processes of an instance may allocate, and have
+// allocated, together. On the controller's thread.
 class MemoryLimits {
  public:
   // Both tables must outlive this object. `chunk_bytes` is the unit of executors' pools.
@@ -25,6 +28,11 @@ class MemoryLimits {
   // Bytes allocated on one device, by all processes together.
   Bytes LiveBytes(const FunctionInstance& instance, int device_index) const;
   Bytes FreeBytes(const FunctionInstance& instance, int device_index) const;
+
+  // Of pinned memory: the configured limit, or else LimitOf on all of the instance's GPUs, and at
+  // least kLeastPinned.
+  Bytes PinnedLimitOf(const FunctionInstance& instance) const;
+  Bytes PinnedBytes(const FunctionInstance& instance) const;
 
  private:
   const SessionTable& sessions_;

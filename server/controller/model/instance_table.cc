@@ -82,6 +82,11 @@ bool InstanceTable::HasSibling(const FunctionInstance& instance) const {
   });
 }
 
+const TenantConfig* InstanceTable::FindTenant(const std::string& name) const {
+  const auto found = tenants_.find(name);
+  return found == tenants_.end() ? nullptr : &found->second;
+}
+
 Shard InstanceTable::ShardOf(InstanceId shard) {
   FunctionInstance& instance = instances_.at(leads_.at(shard));
   const auto found = std::find(instance.shards.begin(), instance.shards.end(), shard);

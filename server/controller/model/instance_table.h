@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "base/ids.h"
+#include "server/config/config.h"
 #include "server/controller/model/client_session.h"
 #include "server/controller/model/function_instance.h"
 
@@ -47,6 +49,11 @@ class InstanceTable {
   // By name, without removed functions.
   const std::map<std::string, RegisteredFunction*>& functions() const { return by_name_; }
 
+  // What tenants may have; those that are not named may have what the node has.
+  void SetTenants(std::map<std::string, TenantConfig> tenants) { tenants_ = std::move(tenants); }
+  // Returns null if the configuration says nothing of the tenant.
+  const TenantConfig* FindTenant(const std::string& name) const;
+
   // Whether an instance of the function beside this one stays, and so may serve in its place.
   bool HasSibling(const FunctionInstance& instance) const;
 
@@ -69,6 +76,7 @@ class InstanceTable {
   std::uint64_t next_instance_ = 1;  // or shard
   std::map<InstanceId, FunctionInstance> instances_;
   std::map<InstanceId, InstanceId> leads_;  // by shard
+  std::map<std::string, TenantConfig> tenants_;
 };
 
 }  // namespace torpor::server

@@ -14,6 +14,13 @@ using cuda_api::CallStatus;
 namespace {
 
 constexpr const char* kSetLimit = "cudaDeviceSetLimit";
+// One part in so many of the GPU is the most that one function's heap or print buffer may take from
+// all others.
+constexpr Bytes kMostShare = 16;
+
+bool IsMemory(CUlimit limit) {
+  return limit == CU_LIMIT_MALLOC_HEAP_SIZE || limit == CU_LIMIT_PRINTF_FIFO_SIZE;
+}
 
 CallStatus UnknownLimit(std::uint32_t limit) {
   return CallFailed(cudaErrorUnsupportedLimit, absl::StrCat("there is no limit ", limit));
@@ -30,8 +37,11 @@ CallStatus LimitCalls::DeviceSetLimit(const wire::DeviceSetLimit& command) {
     return ToCallStatus(driver, read, kSetLimit);
   }
   if (command.value > current) {
+    const Bytes most = device_.properties().total_bytes / kMostShare;
+    const bool is_too_much = IsMemory(limit) && command.value > most;
     const CUresult raised =
-        device_.MakingRoom([&] { return driver.CtxSetLimit(limit, command.value); });
+        is_too_much ? CUDA_ERROR_INVALID_VALUE
+                    : device_.MakingRoom([&] { return driver.CtxSetLimit(limit, command.value); });
     if (raised != CUDA_SUCCESS) {
       return CallFailed(
           ToRuntimeError(raised),

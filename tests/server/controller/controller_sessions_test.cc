@@ -55,6 +55,19 @@ TEST_F(ControllerSessions, WaitsForTheFirstExecutor) {
   EXPECT_TRUE(client.link->Take<wire::HelloReply>());
 }
 
+TEST_F(ControllerSessions, AFunctionsSessionsAreLimitedUntilOneEnds) {
+  StartExecutor(0);
+  Reconfigure([](Config& config) { config.functions["a"].max_sessions = 1; });
+  const Client first = Connect("token-a");
+  const auto refused = Hello("token-a").link->Take<wire::HelloReply>();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->error, kCudaErrorDevicesUnavailable);
+  EXPECT_NE(refused->message.find("max_sessions"), std::string::npos) << refused->message;
+  EXPECT_EQ(Hello("token-b").link->Take<wire::HelloReply>()->error, kCudaSuccess);
+  Disconnect(first);
+  EXPECT_EQ(Hello("token-a").link->Take<wire::HelloReply>()->error, kCudaSuccess);
+}
+
 TEST_F(ControllerSessions, DoesNotWaitForEver) {
   const Client client = Hello("token-a");
   loop_.Advance(std::chrono::minutes(1));

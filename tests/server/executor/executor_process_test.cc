@@ -2,10 +2,23 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <semaphore>
+#include <thread>
+#include <vector>
+
+#include "server/executor/unattached_streams.h"
 #include "tests/server/executor/executor_process_fixture.h"
 
 namespace torpor::executor {
 namespace {
+
+int ThreadsOf(pid_t process) {
+  const std::string tasks = "/proc/" + std::to_string(process) + "/task";
+  return static_cast<int>(std::distance(std::filesystem::directory_iterator(tasks), {}));
+}
 
 TEST_F(ExecutorProcess, RegistersAndEndsWhenAsked) {
   EXPECT_EQ(registration_->epoch(), 7u);
@@ -81,6 +94,30 @@ TEST_F(ExecutorProcess, StrangersAndStaleLeasesAreRefused) {
   ASSERT_TRUE(good.Attach(session.id, session.key).has_value()) << "others are not disturbed";
   EXPECT_EQ(good.Call(BatchBuilder().Add(wire::DeviceSynchronize{}), 1)->status, 0);
   EXPECT_EQ(SwapOut(session).code(), 9) << "never under a lease";
+}
+
+TEST_F(ExecutorProcess, StreamsWithoutASessionTakeFewThreads) {
+  constexpr std::size_t kStrangers = 200;
+  const TestSession session(1);
+  ASSERT_EQ(Open(session), 0);
+  const int threads_before = ThreadsOf(pid_);
+  std::counting_semaphore<> cut(0);
+  std::vector<std::unique_ptr<TestClient>> strangers;
+  std::vector<std::jthread> readers;
+  for (std::size_t i = 0; i < kStrangers; ++i) {
+    TestClient& stranger = *strangers.emplace_back(std::make_unique<TestClient>(socket()));
+    readers.emplace_back([&] {
+      EXPECT_FALSE(stranger.Receive().has_value());
+      cut.release();
+    });
+  }
+  for (std::size_t i = 0; i < kStrangers - UnattachedStreams::kMost; ++i) cut.acquire();
+  // gRPC keeps a few more threads for streams to come.
+  EXPECT_LT(ThreadsOf(pid_), threads_before + 2 * static_cast<int>(UnattachedStreams::kMost));
+  TestClient good(socket());
+  EXPECT_TRUE(good.Attach(session.id, session.key).has_value());
+  kill(pid_, SIGKILL);
+  WaitForExit();
 }
 
 // Chunks whose unmapping takes an hour and more.

@@ -10,7 +10,9 @@ class HostAllocationsTest : public NodeWorld {
  protected:
   std::optional<wire::MemoryReply> Reply() { return LinkOf(session_).Take<wire::MemoryReply>(); }
 
-  HostAllocations allocations_{tables_.executors, host_.segments, host_.room, loop_};
+  const MemoryLimits limits_{tables_.sessions, tables_.executors, kChunk};
+  HostAllocations allocations_{tables_.instances, tables_.executors, limits_, host_.segments,
+                               host_.room, loop_};
   const SessionPtr session_ = AddSession("a");
 };
 
@@ -47,6 +49,33 @@ TEST_F(HostAllocationsTest, FreesABlockOnce) {
   EXPECT_TRUE(session_->memory.host_blocks.empty());
   allocations_.Free(session_, {3, address});
   EXPECT_EQ(Reply()->error, kCudaErrorInvalidValue);
+}
+
+TEST_F(HostAllocationsTest, AnInstanceHasSoMuchPinnedMemory) {
+  tables_.instances.FindFunction("a")->config.pinned_limit = 64 * kKiB;
+  const SessionPtr other = AddSession("a");
+  allocations_.Alloc(other, {1, 48 * kKiB});
+  Settle();
+  const std::uint64_t address = LinkOf(other).Take<wire::MemoryReply>()->address;
+  allocations_.Alloc(session_, {2, 16 * kKiB + 1});
+  const auto refused = Reply();
+  ASSERT_TRUE(refused) << "at once, and no executor hears of it";
+  EXPECT_EQ(refused->error, kCudaErrorMemoryAllocation);
+  EXPECT_EQ(refused->message,
+            "cannot allocate 16385 bytes of pinned memory: function a has 49152 of its "
+            "pinned_limit 65536");
+  allocations_.Free(other, {3, address});
+  Settle();
+  allocations_.Alloc(session_, {4, 64 * kKiB});
+  Settle();
+  EXPECT_EQ(Reply()->error, kCudaSuccess);
+}
+
+TEST_F(HostAllocationsTest, WithoutALimitThereIsRoomForCopiesOfItsGpuMemory) {
+  const FunctionInstance& pair = InstanceOf("pair");
+  EXPECT_EQ(limits_.PinnedLimitOf(pair), kLeastPinned);
+  pair.function->config.memory_limit = kGiB;
+  EXPECT_EQ(limits_.PinnedLimitOf(pair), 2 * kGiB) << "on two GPUs";
 }
 
 TEST_F(HostAllocationsTest, ASecondarySessionHasNoArena) {

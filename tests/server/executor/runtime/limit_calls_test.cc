@@ -46,6 +46,18 @@ TEST_F(LimitCallsTest, LimitsThatKernelsFixAreRaisedAtStartUnseen) {
   EXPECT_THAT(refused.message, testing::HasSubstr("cannot rise from 8388608 to 1073741824"));
 }
 
+TEST_F(LimitCallsTest, NoFunctionsHeapTakesTheGpu) {
+  LimitCalls calls(*device_);
+  EXPECT_TRUE(calls.DeviceSetLimit({cudaLimitMallocHeapSize, kGiB / 16}).ok());
+  for (const Bytes heap : {kGiB / 16 + 1, 1024 * kGiB}) {
+    const auto refused = calls.DeviceSetLimit({cudaLimitMallocHeapSize, heap});
+    EXPECT_EQ(refused.code, cudaErrorInvalidValue);
+    EXPECT_THAT(refused.message, testing::HasSubstr("on a GPU that functions share"));
+  }
+  EXPECT_EQ(calls.DeviceSetLimit({cudaLimitPrintfFifoSize, kGiB / 8}).code, cudaErrorInvalidValue);
+  EXPECT_EQ(cuda_.limit(CU_LIMIT_MALLOC_HEAP_SIZE), kGiB / 16);
+}
+
 TEST_F(LimitCallsTest, UnknownLimitsAreRefused) {
   LimitCalls calls(*device_);
   wire::DeviceGetLimitResult result;
