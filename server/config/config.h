@@ -102,8 +102,8 @@ std::string FullNameOf(const FunctionConfig& function, const InstanceConfig& ins
 
 // A customer. Tenants' functions share the GPUs.
 struct TenantConfig {
-  std::string name;   // as in FunctionConfig::tenant
-  double weight = 1;  // waiting tenants share the GPUs' time in proportion to their weights
+  std::string name;         // as in FunctionConfig::tenant
+  double weight = 1;        // waiting tenants share the GPUs' time in proportion to their weights
   int max_sessions = 1024;  // of all its functions together
 
   bool operator==(const TenantConfig&) const = default;

@@ -73,7 +73,7 @@ grpc::Status ExecutionService::Run(grpc::ServerContext* context, Stream* stream)
 }
 
 absl::StatusOr<Session*> ExecutionService::Attach(grpc::ServerContext* context, Stream* stream) {
-  const UnattachedStreams::Place place(unattached_, *context);
+  const server::SilentStreams::Place silent(silent_, *context);
   v1::Frame frame;
   if (!stream->Read(&frame)) return absl::CancelledError("the stream ended without a message");
   TORPOR_ASSIGN_OR_RETURN(const wire::Attach attach, ReadAttach(BytesOf(frame)));

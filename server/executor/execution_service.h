@@ -7,8 +7,8 @@
 #include "proto/torpor/v1/transport.grpc.pb.h"
 #include "server/executor/gpu/device.h"
 #include "server/executor/session/session_registry.h"
-#include "server/executor/unattached_streams.h"
 #include "server/unix_socket/grpc_server.h"
+#include "server/unix_socket/silent_streams.h"
 
 namespace torpor::executor {
 
@@ -16,6 +16,9 @@ namespace torpor::executor {
 // batches and writes the replies, so that a synchronous call waits for no other thread.
 class ExecutionService final : public v1::Execution::Service {
  public:
+  // Streams that have not shown a session's key: each holds a thread.
+  static constexpr std::size_t kMostSilent = 64;
+
   // `device` and `registry` must outlive the server. Refuses all streams unless `is_offered`.
   ExecutionService(const Device& device, SessionRegistry& registry, bool is_offered = true)
       : device_(device), registry_(registry), is_offered_(is_offered) {}
@@ -32,7 +35,7 @@ class ExecutionService final : public v1::Execution::Service {
   const Device& device_;
   SessionRegistry& registry_;
   const bool is_offered_;
-  UnattachedStreams unattached_;
+  server::SilentStreams silent_{kMostSilent};
 };
 
 // Serves `service` on a Unix socket at `path`, replacing an existing file. Returns an error if the

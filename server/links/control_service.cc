@@ -1,5 +1,6 @@
 #include "server/links/control_service.h"
 
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -14,7 +15,8 @@ class SessionStream final : public SessionReactor,
                             public SessionLink,
                             public std::enable_shared_from_this<SessionStream> {
  public:
-  explicit SessionStream(LinkListener& listener) : listener_(listener) {}
+  SessionStream(LinkListener& listener, SilentStreams& silent, grpc::CallbackServerContext& context)
+      : listener_(listener), silent_(std::in_place, silent, context) {}
 
   void Send(const wire::ServerMessage& message) override {
     const std::vector<std::uint8_t> bytes = wire::EncodeMessage(message);
@@ -29,6 +31,7 @@ class SessionStream final : public SessionReactor,
 
  private:
   void OnMessage(const v1::Frame& frame) override {
+    silent_.reset();
     const auto* begin = reinterpret_cast<const std::uint8_t*>(frame.payload().data());
     wire::ClientMessage message;
     if (!wire::DecodeMessage(std::span(begin, frame.payload().size()), message)) {
@@ -39,17 +42,19 @@ class SessionStream final : public SessionReactor,
   }
 
   void OnEnd(std::shared_ptr<SessionReactor>) override {
+    silent_.reset();
     listener_.OnSessionClosed(shared_from_this());
   }
 
   LinkListener& listener_;
+  std::optional<SilentStreams::Place> silent_;  // until the first message
 };
 
 }  // namespace
 
 grpc::ServerBidiReactor<v1::Frame, v1::Frame>* ControlService::Connect(
     grpc::CallbackServerContext* context) {
-  auto stream = std::make_shared<SessionStream>(listener_);
+  auto stream = std::make_shared<SessionStream>(listener_, silent_, *context);
   stream->Start(stream, context);
   return stream.get();
 }

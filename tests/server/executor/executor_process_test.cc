@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/executor/unattached_streams.h"
+#include "server/executor/execution_service.h"
 #include "tests/server/executor/executor_process_fixture.h"
 
 namespace torpor::executor {
@@ -111,9 +111,9 @@ TEST_F(ExecutorProcess, StreamsWithoutASessionTakeFewThreads) {
       cut.release();
     });
   }
-  for (std::size_t i = 0; i < kStrangers - UnattachedStreams::kMost; ++i) cut.acquire();
+  for (std::size_t i = 0; i < kStrangers - ExecutionService::kMostSilent; ++i) cut.acquire();
   // gRPC keeps a few more threads for streams to come.
-  EXPECT_LT(ThreadsOf(pid_), threads_before + 2 * static_cast<int>(UnattachedStreams::kMost));
+  EXPECT_LT(ThreadsOf(pid_), threads_before + 2 * static_cast<int>(ExecutionService::kMostSilent));
   TestClient good(socket());
   EXPECT_TRUE(good.Attach(session.id, session.key).has_value());
   kill(pid_, SIGKILL);

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <memory>
+#include <semaphore>
+#include <thread>
+#include <vector>
 
 #include "tests/server/links/recording_listener.h"
 #include "tests/server/links/test_server.h"
@@ -72,6 +76,25 @@ TEST_F(ControlServiceTest, ReadsOnWhenItIsServed) {
   EXPECT_EQ(std::get<wire::Malloc>(*first.message).request_id, 1u);
   first.done();
   EXPECT_EQ(std::get<wire::Malloc>(*listener_.NextSession().message).request_id, 2u);
+}
+
+TEST_F(ControlServiceTest, OneOfTooManySilentStreamsIsCutOff) {
+  TestClient speaking(server_);
+  speaking.Send(wire::LeaseRequest{});
+  const auto event = listener_.NextSession();
+  std::counting_semaphore<> cut(0);
+  std::deque<TestClient> silent;
+  std::vector<std::jthread> readers;
+  for (std::size_t i = 0; i <= ControlService::kMostSilent; ++i) {
+    readers.emplace_back([&cut, &client = silent.emplace_back(server_)] {
+      EXPECT_FALSE(client.Receive());
+      cut.release();
+    });
+  }
+  cut.acquire();
+  event.link->Send(wire::LeaseRevoke{7});
+  EXPECT_EQ(std::get<wire::LeaseRevoke>(*speaking.Receive()).lease_id, 7u);
+  server_.Stop();
 }
 
 TEST_F(ControlServiceTest, TellsWhenTheClientIsGone) {

@@ -18,9 +18,12 @@ class TestServer {
     builder.RegisterService(&service);
     server_ = builder.BuildAndStart();
   }
-  ~TestServer() { server_->Shutdown(std::chrono::system_clock::now()); }
+  ~TestServer() { Stop(); }
   TestServer(const TestServer&) = delete;
   TestServer& operator=(const TestServer&) = delete;
+
+  // Ends all streams.
+  void Stop() { server_->Shutdown(std::chrono::system_clock::now()); }
 
   std::shared_ptr<grpc::Channel> Dial() const {
     return grpc::CreateChannel(address_, grpc::InsecureChannelCredentials());

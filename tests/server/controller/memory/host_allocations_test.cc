@@ -11,8 +11,8 @@ class HostAllocationsTest : public NodeWorld {
   std::optional<wire::MemoryReply> Reply() { return LinkOf(session_).Take<wire::MemoryReply>(); }
 
   const MemoryLimits limits_{tables_.sessions, tables_.executors, kChunk};
-  HostAllocations allocations_{tables_.instances, tables_.executors, limits_, host_.segments,
-                               host_.room, loop_};
+  HostAllocations allocations_{tables_.instances, tables_.executors, limits_,
+                               host_.segments,    host_.room,        loop_};
   const SessionPtr session_ = AddSession("a");
 };
 

@@ -1,26 +1,27 @@
-#include "server/executor/unattached_streams.h"
+#include "server/unix_socket/silent_streams.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace torpor::executor {
+namespace torpor::server {
 
-UnattachedStreams::Streams::iterator UnattachedStreams::Add(grpc::ServerContext& context) {
+SilentStreams::Streams::iterator SilentStreams::Add(grpc::ServerContextBase& context) {
   MutexLock lock(&mutex_);
-  if (waiting_ >= kMost) {
+  if (silent_ >= most_) {
     const auto oldest = std::find_if(streams_.begin(), streams_.end(),
                                      [](const auto* stream) { return stream != nullptr; });
+    // TryCancel never calls back from inside.
     std::exchange(*oldest, nullptr)->TryCancel();
-    --waiting_;
+    --silent_;
   }
-  ++waiting_;
+  ++silent_;
   return streams_.insert(streams_.end(), &context);
 }
 
-void UnattachedStreams::Remove(Streams::iterator at) {
+void SilentStreams::Remove(Streams::iterator at) {
   MutexLock lock(&mutex_);
-  if (*at != nullptr) --waiting_;
+  if (*at != nullptr) --silent_;
   streams_.erase(at);
 }
 
-}  // namespace torpor::executor
+}  // namespace torpor::server
