@@ -123,7 +123,7 @@ class Chaos : public testing::Test {
                           .undisturbed = delays.undisturbed(),
                           .images_on_disk = images_on_disk_,
                           .faults = load_->faults()};
-    if (run_.length >= kShortestForGrowth) result.growths = growth_.Judge();
+    if (result.seconds >= ToSeconds(kShortestForGrowth)) result.growths = growth_.Judge();
     std::sort(result.undisturbed.begin(), result.undisturbed.end());
     result.faults.insert(result.faults.end(), faults_.begin(), faults_.end());
     return result;
