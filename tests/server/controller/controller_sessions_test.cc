@@ -136,6 +136,7 @@ TEST_F(ControllerSessions, ThousandsHaveAddressesOfTheirOwn) {
   constexpr std::size_t kSessions = 2000;
   RaiseDescriptorLimit();
   StartExecutor(0);
+  Reconfigure([](Config& config) { config.functions["b"].max_sessions = kSessions; });
   std::vector<Client> clients;
   for (std::size_t i = 0; i < kSessions; ++i) {
     clients.push_back(Connect("token-b"));
