@@ -10,8 +10,8 @@
 
 namespace torpor::server {
 
-// Streams of a gRPC service that have brought no message yet, and so belong to nobody that is
-// known. A client says who it is at once: beyond a maximum of silent streams the oldest is cut off.
+// Open streams of a gRPC service that have brought no message yet. Clients say at once who they
+// are: beyond a maximum of silent streams the oldest is cut off.
 // Thread-safe.
 class SilentStreams {
  public:

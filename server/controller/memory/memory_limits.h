@@ -12,7 +12,7 @@ namespace torpor::server {
 // memory.
 inline constexpr std::size_t kMaxBlocks = 1 << 20;
 
-// Pinned memory that programs of small functions have for their copies.
+// The least default of pinned_limit: enough for a program's copies.
 inline constexpr Bytes kLeastPinned = 256 * kMiB;
 
 // How much GPU memory and pinned host memory the processes of an instance may allocate, and have
