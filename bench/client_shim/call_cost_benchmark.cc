@@ -76,25 +76,35 @@ BENCHMARK(DispatchLaunch);
 // A session against a daemon and an executor in this process that do nothing but keep commands.
 class OpenSession {
  public:
-  OpenSession() {
-    daemon_.set_auto_grant(&executor_);
+  // `is_recorded`: for a replay after an executor's death.
+  explicit OpenSession(bool is_recorded = false) : daemon_({.replays = is_recorded}) {
     settings_.socket = daemon_.socket();
     settings_.lease_idle = std::chrono::hours(1);
     if (session.Start() != cudaSuccess) std::abort();
+    lease_ = daemon_.Grant(executor_, /*is_explicit=*/true);
+    daemon_.Await<wire::LeaseAck>();
     Synchronize();
   }
   void Synchronize() {
     shim::CallReply reply;
     if (session.Call({wire::DeviceSynchronize::kCallId, {}}, reply) != cudaSuccess) std::abort();
   }
+  // A new lease, under which the work up to `command` need not be replayed.
+  void Save(std::uint64_t command) {
+    daemon_.Send(wire::LeaseRevoke{lease_});
+    daemon_.Await<wire::LeaseReturned>();
+    lease_ = daemon_.Grant(executor_, /*is_explicit=*/true, command);
+    daemon_.Await<wire::LeaseAck>();
+  }
 
  private:
-  testing::FakeDaemon daemon_{testing::FakeDaemon::Script{}};
+  testing::FakeDaemon daemon_;
   testing::FakeExecutor executor_{
       daemon_.folder() + "/executor.sock",
       {static_cast<std::uint32_t>(wire::ProtocolCall::kAttach),
        static_cast<std::uint32_t>(wire::ProtocolCall::kDrain), wire::DeviceSynchronize::kCallId}};
   shim::Settings settings_;
+  std::uint64_t lease_ = 0;
   shim::ProcessState process_{[this] { return settings_; }, &shim::DeviceSession::Make};
 
  public:
@@ -118,6 +128,42 @@ void EnqueueLaunch(benchmark::State& state) {
 }
 // The fake executor keeps every command, so their number is bounded.
 BENCHMARK(EnqueueLaunch)->Arg(100)->Arg(1000)->Arg(10000)->Iterations(200'000)->UseRealTime();
+
+double SecondsOfLaunches(bool is_recorded, std::int64_t count) {
+  OpenSession open(is_recorded);
+  const wire::LaunchKernel launch = Launch();
+  std::vector<std::uint8_t> fields;
+  const auto run = [&] {
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::int64_t i = 0; i < count; ++i) {
+      Encode(launch, fields);
+      if (open.session.Enqueue({wire::LaunchKernel::kCallId, fields}) != cudaSuccess) std::abort();
+    }
+    open.Synchronize();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  run();  // after which the record's memory is there
+  open.Save(static_cast<std::uint64_t>(count));
+  return run();
+}
+
+// `range` launches and a synchronisation of a new session without a record (durability: none) and
+// of one with (eviction), in turn. Counters: nanoseconds a launch of both, and the difference.
+void RecordedLaunch(benchmark::State& state) {
+  double seconds_plain = 0;
+  double seconds_recorded = 0;
+  for (auto _ : state) {
+    seconds_plain += SecondsOfLaunches(/*is_recorded=*/false, state.range(0));
+    const double seconds = SecondsOfLaunches(/*is_recorded=*/true, state.range(0));
+    seconds_recorded += seconds;
+    state.SetIterationTime(seconds);
+  }
+  const double launches = static_cast<double>(state.iterations() * state.range(0));
+  state.counters["none_ns"] = 1e9 * seconds_plain / launches;
+  state.counters["eviction_ns"] = 1e9 * seconds_recorded / launches;
+  state.counters["added_percent"] = 100 * (seconds_recorded / seconds_plain - 1);
+}
+BENCHMARK(RecordedLaunch)->Arg(1000)->Arg(10'000)->Arg(100'000)->Iterations(20)->UseManualTime();
 
 void SynchronousRoundTrip(benchmark::State& state) {
   OpenSession open;

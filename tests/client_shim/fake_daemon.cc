@@ -239,7 +239,8 @@ void FakeDaemon::set_resume_answer(std::optional<wire::ServerMessage> answer) {
   resume_answer_ = std::move(answer);
 }
 
-std::uint64_t FakeDaemon::Grant(const FakeExecutor& executor, bool is_explicit) {
+std::uint64_t FakeDaemon::Grant(const FakeExecutor& executor, bool is_explicit,
+                                std::uint64_t saved_command) {
   wire::LeaseGrant grant;
   {
     std::lock_guard lock(mutex_);
@@ -249,6 +250,7 @@ std::uint64_t FakeDaemon::Grant(const FakeExecutor& executor, bool is_explicit) 
   grant.gpu = 0;
   grant.executor_epoch = 1;
   grant.executor_socket = executor.socket();
+  grant.saved_command = saved_command;
   Send(grant);
   return grant.lease_id;
 }

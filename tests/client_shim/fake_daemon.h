@@ -46,8 +46,9 @@ class FakeDaemon final : public v1::Control::Service {
   // To the session that was opened last.
   void Send(const wire::ServerMessage& message);
   void SendRaw(std::string payload);
-  // Grants a fresh lease; returns its id.
-  std::uint64_t Grant(const FakeExecutor& executor, bool is_explicit);
+  // Grants a fresh lease, with the work up to `saved_command` in the host; returns its id.
+  std::uint64_t Grant(const FakeExecutor& executor, bool is_explicit,
+                      std::uint64_t saved_command = 0);
   void set_auto_grant(FakeExecutor* executor);
   void set_answers_memory(bool answers);
   // The answer to a Resume; at first an acceptance. nullopt: no answer.
