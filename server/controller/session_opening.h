@@ -28,8 +28,8 @@ class SessionOpening {
     std::string descriptor_socket;
     Bytes window_bytes = 0;
     bool is_emulated = false;
-    Duration hello_timeout{};  // for the first executor to become ready
-    int max_sessions = 1;      // of all functions
+    Duration hello_timeout{};                         // for the first executor to become ready
+    int max_sessions = SessionConfig().max_sessions;  // of all functions
   };
   using Close = std::function<void(const SessionPtr&, const std::string& reason)>;
 
