@@ -75,7 +75,7 @@ class EqualBlocks {
   static bool StandsForOthers(std::uint64_t content) { return (content >> 8) % kOneOf == 0; }
   bool HasAt(std::size_t place, std::uint64_t content) const;
 
-  // Contents that stand for others, and where they are.
+  // Anchors of runs by content: a block of an image, or a place of the tenant's file.
   absl::flat_hash_map<std::uint64_t, Location> blocks_;
   absl::flat_hash_map<std::uint64_t, std::size_t> places_;
   std::map<SessionId, std::vector<std::uint64_t>> noted_;     // the keys in blocks_

@@ -1,6 +1,5 @@
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "proto/cuda_api/fake_cudart_handler.h"
 #include "tests/client_shim/fake_daemon.h"
 #include "tests/client_shim/fake_executor.h"
+#include "tools/plot/plot_data.h"
 
 // What one asynchronous call costs on its way: encoded in the client, appended to the session's
 // batch, decoded and handed to its method in the executor. The CPU column is the calling thread's.
@@ -151,12 +151,6 @@ double SecondsOfLaunches(bool is_recorded, std::int64_t count) {
   return run();
 }
 
-double MedianOf(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // `range` launches and a synchronisation of a session without a record (durability: none) and of
 // one with (eviction), in turn. Counters: medians in nanoseconds a launch, and their difference.
 void RecordedLaunch(benchmark::State& state) {
@@ -167,8 +161,8 @@ void RecordedLaunch(benchmark::State& state) {
     recorded.push_back(SecondsOfLaunches(/*is_recorded=*/true, state.range(0)));
     state.SetIterationTime(recorded.back());
   }
-  const double none = MedianOf(plain);
-  const double eviction = MedianOf(recorded);
+  const double none = plot::Quantile(plain, 0.5);
+  const double eviction = plot::Quantile(recorded, 0.5);
   state.counters["none_ns"] = 1e9 * none / static_cast<double>(state.range(0));
   state.counters["eviction_ns"] = 1e9 * eviction / static_cast<double>(state.range(0));
   state.counters["added_percent"] = 100 * (eviction / none - 1);

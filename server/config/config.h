@@ -193,8 +193,8 @@ struct Config {
   std::string emulator_topology;  // path of the emulated node's YAML; empty: none
   std::vector<int> gpus;          // indices to serve; empty: all
   SizeOrShare host_memory{.percent = 80};  // that sessions may take; a share: of what may be had
-  // Time without a change after which an image's blocks that equal others of its tenant are stored
-  // once; 0: never.
+  // Equal blocks of a tenant's images are stored once, of images without a change for so long; 0:
+  // never.
   Duration share_equal_blocks{std::chrono::seconds(5)};
   Bytes spill_limit = 0;  // of images on the disk; 0: none leaves host memory
   std::string spill_dir;  // default <state_dir>/spilled

@@ -37,7 +37,8 @@ absl::StatusOr<ImageBlockList> ListBlocks(const SessionFiles& session,
 // the image.
 absl::Status CopyToTenantFile(const SessionFiles& session, const memory::EqualRun& run);
 
-// Blocks that have moved, and what they have left. A plain record.
+// Runs of blocks after their move to the tenant's file, and the places in the image's files that
+// the blocks have left. A plain record.
 struct MovedBlocks {
   std::vector<memory::EqualRun> runs;
   // The blocks' former places in the image's file, which executors may have pinned: own places, and

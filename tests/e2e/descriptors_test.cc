@@ -1,4 +1,4 @@
-// A node whose torpord may have 1,024 descriptors, and programs that take them.
+// Programs open more connections than torpord has descriptors: 1,024.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>

@@ -49,7 +49,7 @@ class InstanceTable {
   // By name, without removed functions.
   const std::map<std::string, RegisteredFunction*>& functions() const { return by_name_; }
 
-  // What tenants may have; those that are not named may have what the node has.
+  // Sets the limits of tenants. A tenant without an entry has the node's limits.
   void SetTenants(std::map<std::string, TenantConfig> tenants) { tenants_ = std::move(tenants); }
   // Returns null if the configuration says nothing of the tenant.
   const TenantConfig* FindTenant(const std::string& name) const;

@@ -119,7 +119,7 @@ class ControllerHarness : public testing::Test {
   std::optional<wire::MemoryReply> Malloc(Client& client, Bytes bytes);
   std::optional<wire::MemoryReply> Free(Client& client, std::uint64_t address);
 
-  // Its caller's name for it is request-N.
+  // Waits for a GPU as a request of id request-N, N from 1.
   RequestId Acquire(const std::string& function, Duration patience = std::chrono::seconds(10));
   void Release(RequestId request, scheduler::Ending ending = scheduler::Ending::kAnswered) {
     controller_->Release(request, ending);

@@ -150,7 +150,7 @@ TEST_F(ControllerSessions, ThousandsHaveAddressesOfTheirOwn) {
   EXPECT_GE(reply->address, clients.back().hello.device_base);
 }
 
-// Or else two processes, or two libraries of one, would not agree on what they have.
+// Processes of a function, and libraries of a process, must agree on the device's properties.
 TEST_F(ControllerSessionsOfTwoGpus, AFunctionsDeviceIsDescribedAlikeWhicheverGpusComeLater) {
   StartExecutor(1);
   const auto first = Hello("token-a").link->Take<wire::HelloReply>();
