@@ -9,7 +9,7 @@ namespace {
 
 absl::Status Refusal(const std::string& whose, int limit, const char* setting) {
   return absl::ResourceExhaustedError(
-      absl::StrCat(whose, " has ", limit, " sessions, as many as ", setting,
+      absl::StrCat(whose, " has as many sessions as ", setting, " ", limit,
                    " allows; end some of its processes, or raise ", setting));
 }
 

@@ -32,7 +32,7 @@ TEST_F(SessionQuotasTest, AFunctionHasSoManySessionsAndOthersHaveTheirs) {
   EXPECT_EQ(Refusal("a"), "");
   AddSession("a");
   EXPECT_EQ(Refusal("a"),
-            "function a has 2 sessions, as many as its max_sessions allows; end some of its "
+            "function a has as many sessions as its max_sessions 2 allows; end some of its "
             "processes, or raise its max_sessions");
   EXPECT_EQ(Refusal("pair"), "");
 }
@@ -41,7 +41,7 @@ TEST_F(SessionQuotasTest, ATenantsFunctionsHaveSoManyTogether) {
   tables_.instances.SetTenants({{"anna", {.name = "anna", .max_sessions = 2}}});
   AddSession("a");
   AddSession("pair");
-  EXPECT_THAT(Refusal("a"), HasSubstr("tenant anna has 2 sessions"));
+  EXPECT_THAT(Refusal("a"), HasSubstr("tenant anna has as many sessions as its max_sessions 2"));
   tables_.instances.FindFunction("a")->config.tenant = "ben";
   EXPECT_EQ(Refusal("a"), "");
 }
@@ -51,9 +51,11 @@ TEST_F(SessionQuotasTest, TheNodeHasSoManyAltogether) {
     AddSession("a");
     AddSession("pair");
   }
-  EXPECT_THAT(Refusal("a"), HasSubstr("the node has 4 sessions"));
+  EXPECT_THAT(Refusal("a"),
+              HasSubstr("the node has as many sessions as the node's max_sessions 4"));
   tables_.instances.FindFunction("a")->config.tenant = "ben";
-  EXPECT_THAT(Refusal("a"), HasSubstr("the node has 4 sessions"));
+  EXPECT_THAT(Refusal("a"),
+              HasSubstr("the node has as many sessions as the node's max_sessions 4"));
 }
 
 }  // namespace
