@@ -33,7 +33,7 @@ class TenantPlaces {
   // Takes at most `count` (> 0) free places in a row: the first row of so many or, without one, the
   // longest. Each place has one user, the caller. Nullopt if no place is free.
   std::optional<PlaceRun> Take(std::size_t count);
-  // Count a further block with its home at the place, or a block less.
+  // Use counts another block with its home at the place; Leave discounts one.
   void Use(std::size_t place);
   void Leave(std::size_t place);
   bool is_used(std::size_t place) const { return UsersOf(place) > 0; }

@@ -11,8 +11,7 @@
 namespace torpor::server {
 
 // Open streams of a gRPC service that have brought no message yet. Clients say at once who they
-// are: beyond a maximum of silent streams the oldest is cut off.
-// Thread-safe.
+// are: beyond a maximum of silent streams the oldest is cut off. Thread-safe.
 class SilentStreams {
  public:
   // `most`: maximum, above 0.

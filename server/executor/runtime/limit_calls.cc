@@ -14,8 +14,7 @@ using cuda_api::CallStatus;
 namespace {
 
 constexpr const char* kSetLimit = "cudaDeviceSetLimit";
-// One part in so many of the GPU is the most that one function's heap or print buffer may take from
-// all others.
+// A function's heap or print buffer takes at most one part in so many of the GPU from all others.
 constexpr Bytes kMostShare = 16;
 
 bool IsMemory(CUlimit limit) {
