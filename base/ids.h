@@ -22,10 +22,23 @@ using InstanceId = Id<struct InstanceTag>;  // all sessions under one token
 using LeaseId = Id<struct LeaseTag>;        // never reused while the node is up
 using RequestId = Id<struct RequestTag>;    // one HTTP request
 
+using DomainId = Id<struct DomainTag>;  // sessions that share executors, and may reach each other
+
 // Index of a GPU of this node, as in torpor-executor --gpu N; -1 if unset.
 struct GpuIndex {
   std::int32_t value = -1;
   friend constexpr auto operator<=>(const GpuIndex&, const GpuIndex&) = default;  // NOLINT
+};
+
+// A place for one of a GPU's executors, from 0, whichever process has the place at a time.
+struct ExecutorSeat {
+  GpuIndex gpu;
+  int number = 0;
+
+  constexpr ExecutorSeat() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): many GPUs have one executor only.
+  constexpr ExecutorSeat(GpuIndex of, int seat = 0) : gpu(of), number(seat) {}
+  friend constexpr auto operator<=>(const ExecutorSeat&, const ExecutorSeat&) = default;  // NOLINT
 };
 
 }  // namespace torpor

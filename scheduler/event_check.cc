@@ -30,6 +30,8 @@ class Objection {
     return event.capacity <= kMaxBytes ? "" : "the capacity is too large";
   }
   std::string operator()(const ExecutorDown&) const { return {}; }
+  std::string operator()(const ImagesLost& event) const { return OfInstances(event.instances); }
+  std::string operator()(const ImagesUnwanted& event) const { return OfInstances(event.instances); }
   std::string operator()(const TenantSet& event) const {
     const bool is_weight = kMinWeight <= event.weight && event.weight <= kMaxWeight;
     return is_weight ? "" : "the weight is too small or too large";
@@ -113,6 +115,12 @@ class Objection {
     const auto instance = node_.instances.find(id);
     if (instance == node_.instances.end()) return "there is no such instance";
     return instance->second.lead == id ? "" : "the instance is a secondary shard";
+  }
+  std::string OfInstances(const std::vector<InstanceId>& ids) const {
+    for (const InstanceId id : ids) {
+      if (std::string objection = OfInstance(id); !objection.empty()) return objection;
+    }
+    return "";
   }
 
   const Scheduler& scheduler_;

@@ -19,6 +19,8 @@ inline constexpr std::string_view kNameOf<ExecutorUp> = "executor_up";
 template <>
 inline constexpr std::string_view kNameOf<ExecutorDown> = "executor_down";
 template <>
+inline constexpr std::string_view kNameOf<ImagesLost> = "images_lost";
+template <>
 inline constexpr std::string_view kNameOf<TenantSet> = "tenant_set";
 template <>
 inline constexpr std::string_view kNameOf<FunctionSet> = "function_set";
@@ -52,6 +54,8 @@ template <>
 inline constexpr std::string_view kNameOf<LoadWanted> = "load_wanted";
 template <>
 inline constexpr std::string_view kNameOf<EvictionWanted> = "eviction_wanted";
+template <>
+inline constexpr std::string_view kNameOf<ImagesUnwanted> = "images_unwanted";
 template <>
 inline constexpr std::string_view kNameOf<PinChanged> = "pin_changed";
 template <>
@@ -135,6 +139,11 @@ void VisitFields(Self& event, const Visit& visit) {
 template <Of<ExecutorDown> Self, typename Visit>
 void VisitFields(Self& event, const Visit& visit) {
   visit("gpu", event.gpu);
+}
+template <Of<ImagesLost> Self, typename Visit>
+void VisitFields(Self& event, const Visit& visit) {
+  visit("gpu", event.gpu);
+  visit("instances", event.instances);
 }
 template <Of<TenantSet> Self, typename Visit>
 void VisitFields(Self& event, const Visit& visit) {
@@ -232,6 +241,11 @@ void VisitFields(Self& event, const Visit& visit) {
 template <Of<EvictionWanted> Self, typename Visit>
 void VisitFields(Self& event, const Visit& visit) {
   visit("instance", event.instance);
+}
+template <Of<ImagesUnwanted> Self, typename Visit>
+void VisitFields(Self& event, const Visit& visit) {
+  visit("gpu", event.gpu);
+  visit("instances", event.instances);
 }
 template <Of<PinChanged> Self, typename Visit>
 void VisitFields(Self& event, const Visit& visit) {

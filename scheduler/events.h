@@ -61,6 +61,13 @@ struct ExecutorDown {
   GpuIndex gpu;
 };
 
+// One of a GPU's executors has gone, and others serve there still: the GPU holds nothing any more
+// of these instances' images. A lease and swaps of theirs end as after ExecutorDown.
+struct ImagesLost {
+  GpuIndex gpu;
+  std::vector<InstanceId> instances{};  // lead shards
+};
+
 // Sets a tenant's weight, from kMinWeight to kMaxWeight. Waiting tenants share GPU time by weight.
 // A tenant of weight 1, as a new one is, costs no memory: so that a removed one may be forgotten.
 struct TenantSet {
@@ -210,6 +217,13 @@ struct EvictionWanted {
   InstanceId instance;
 };
 
+// The executor of these instances on the GPU makes place for another one: evicts their images
+// there. Ignored for copies in use or coming.
+struct ImagesUnwanted {
+  GpuIndex gpu;
+  std::vector<InstanceId> instances{};  // lead shards
+};
+
 // An administrator's pin. A pinned image is evicted only where evicting all others leaves too
 // little room.
 struct PinChanged {
@@ -227,11 +241,11 @@ struct ImageSpilled {
 // The time of the last WakeUp has come.
 struct TimePassed {};
 
-using Event =
-    std::variant<ExecutorUp, ExecutorDown, TenantSet, FunctionSet, InstanceAdded, HealthChanged,
-                 InstanceRemoved, FunctionRemoved, RequestArrived, RequestGone, SwapInDone,
-                 ImageArrived, SwapOutDone, WriteBackDone, LeaseEnded, GrowthWanted, ImageShrunk,
-                 LoadWanted, EvictionWanted, PinChanged, ImageSpilled, TimePassed>;
+using Event = std::variant<ExecutorUp, ExecutorDown, ImagesLost, TenantSet, FunctionSet,
+                           InstanceAdded, HealthChanged, InstanceRemoved, FunctionRemoved,
+                           RequestArrived, RequestGone, SwapInDone, ImageArrived, SwapOutDone,
+                           WriteBackDone, LeaseEnded, GrowthWanted, ImageShrunk, LoadWanted,
+                           EvictionWanted, ImagesUnwanted, PinChanged, ImageSpilled, TimePassed>;
 
 // --- Actions, to be carried out in their order --------------------------------------------------
 

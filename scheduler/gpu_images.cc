@@ -124,6 +124,19 @@ void GpuImages::SwapOutAll(Instance& lead, SwapOutReason reason) {
   });
 }
 
+void GpuImages::SwapOutFrom(Instance& lead, GpuIndex gpu, SwapOutReason reason) {
+  const auto at = node_.gpus.find(gpu);
+  if (at == node_.gpus.end()) return;
+  const InstanceId tenant = at->second.tenant;
+  if (tenant && node_.LeadOf(tenant).id == lead.id) return;
+  node_.ForEachShard(lead, [&](Instance& shard) {
+    const auto copy = shard.image.copies.find(gpu);
+    if (copy == shard.image.copies.end()) return;
+    const bool may_go = copy->second.state == Copy::State::kPresent && copy->second.readers == 0;
+    if (may_go) SwapOut(shard, gpu, reason);
+  });
+}
+
 void GpuImages::OnPresent(Instance& shard, GpuIndex gpu) {
   EndReading(shard, gpu);
   SetState(shard, gpu, Copy::State::kPresent);

@@ -37,6 +37,8 @@ class GpuImages {
   void SwapOut(Instance& shard, GpuIndex gpu, SwapOutReason reason);
   // SwapOut for every copy of an idle instance that may go.
   void SwapOutAll(Instance& lead, SwapOutReason reason);
+  // The same on one GPU, whose tenant the instance is not.
+  void SwapOutFrom(Instance& lead, GpuIndex gpu, SwapOutReason reason);
 
   // Answers to the above. The copy must be coming, or there.
   void OnPresent(Instance& shard, GpuIndex gpu);

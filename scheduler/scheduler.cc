@@ -73,13 +73,27 @@ void Scheduler::Handle(const ExecutorDown& event) {
   for (const auto& [id, shard] : node_.instances) {
     if (shard.image.copies.count(event.gpu) > 0) lost.insert(id);
   }
-  for (const InstanceId id : lost) {
-    Instance& shard = node_.instances.at(id);
-    const bool was_for_load = shard.image.copies.at(event.gpu).is_for_load;
-    images_.Drop(shard, event.gpu);
-    if (was_for_load) loads_.Refuse(node_.LeadOf(id), LoadRefusal::kSwapFailed);
-  }
+  for (const InstanceId id : lost) LoseImage(node_.instances.at(id), event.gpu);
   if (gpu->second.tenant) leases_.End(node_.LeadOf(gpu->second.tenant));
+}
+
+void Scheduler::Handle(const ImagesLost& event) {
+  const auto gpu = node_.gpus.find(event.gpu);
+  if (gpu == node_.gpus.end()) return;
+  for (const InstanceId id : event.instances) {
+    Instance& lead = node_.instances.at(id);
+    node_.ForEachShard(lead, [&](Instance& shard) {
+      if (shard.image.copies.count(event.gpu) > 0) LoseImage(shard, event.gpu);
+    });
+    const InstanceId tenant = gpu->second.tenant;
+    if (tenant && node_.LeadOf(tenant).id == id) leases_.End(lead);
+  }
+}
+
+void Scheduler::LoseImage(Instance& shard, GpuIndex gpu) {
+  const bool was_for_load = shard.image.copies.at(gpu).is_for_load;
+  images_.Drop(shard, gpu);
+  if (was_for_load) loads_.Refuse(node_.LeadOf(shard.id), LoadRefusal::kSwapFailed);
 }
 
 void Scheduler::Handle(const TenantSet& event) {
@@ -313,6 +327,12 @@ void Scheduler::Handle(const EvictionWanted& event) {
   if (!lead.tenancy.is_idle()) return;
   loads_.Forget(lead);
   images_.SwapOutAll(lead, SwapOutReason::kRequested);
+}
+
+void Scheduler::Handle(const ImagesUnwanted& event) {
+  for (const InstanceId id : event.instances) {
+    images_.SwapOutFrom(node_.instances.at(id), event.gpu, SwapOutReason::kRequested);
+  }
 }
 
 void Scheduler::Handle(const PinChanged& event) {

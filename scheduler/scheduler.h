@@ -90,6 +90,9 @@ class Scheduler {
  private:
   void Handle(const ExecutorUp& event);
   void Handle(const ExecutorDown& event);
+  void Handle(const ImagesLost& event);
+  // The GPU holds nothing any more of a copy that came, was there, or left.
+  void LoseImage(Instance& shard, GpuIndex gpu);
   void Handle(const TenantSet& event);
   void Handle(const FunctionSet& event);
   void Handle(const InstanceAdded& event);
@@ -107,6 +110,7 @@ class Scheduler {
   void Handle(const ImageShrunk& event);
   void Handle(const LoadWanted& event);
   void Handle(const EvictionWanted& event);
+  void Handle(const ImagesUnwanted& event);
   void Handle(const PinChanged& event);
   void Handle(const ImageSpilled& event);
   void Handle(const TimePassed& event);

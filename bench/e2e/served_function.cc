@@ -36,7 +36,7 @@ ServedFunction::ServedFunction(const std::string& topology, const std::string& s
   answer_ = Ask("resident").body;
   for (int i = 0; i < kLearningRuns; ++i) Warm();
   for (int i = 0; i < kLearningRuns; ++i) Cold();
-  auto account = emulator::ModelAccount::Open(node_.folder().path() + "/emulator-node");
+  auto account = emulator::ModelAccount::Open(node_.folder().path() + "/gpus/emulator-node");
   if (!account.ok()) Fail(account.failure().message);
   account_ = std::make_unique<emulator::ModelAccount>(std::move(*account));
   account_->Reset();

@@ -64,7 +64,7 @@ class Node {
     node_.Start();
     metrics_address_ = node_.Status().at("metrics_address");
     for (unsigned gpu = 0; gpu < kGpus; ++gpu) StartFunctionOf(gpu);
-    auto account = emulator::ModelAccount::Open(node_.folder().path() + "/emulator-node");
+    auto account = emulator::ModelAccount::Open(node_.folder().path() + "/gpus/emulator-node");
     if (!account.ok()) Fail(account.failure().message);
     account_ = std::make_unique<emulator::ModelAccount>(std::move(*account));
   }

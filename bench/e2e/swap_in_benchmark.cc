@@ -76,14 +76,15 @@ void FromHost(benchmark::State& state, const Layers& layers) {
   Conclude(state, served.Report());
 }
 
-// Two functions that take turns on a GPU with room for one: a request to one of them evicts the
-// other. Nothing is written back, so that the time is the driver's and the link's.
+// Two functions of two tenants that take turns on a GPU with room for one: a request to one of them
+// evicts the other. Nothing is written back, so that the time is the driver's and the link's.
 class FunctionsInTurn {
  public:
-  explicit FunctionsInTurn(const Layers& layers)
-      : node_(ModelledTopology(), {kNames[0], kNames[1]}, Settings(layers), 1,
+  FunctionsInTurn(const Layers& layers, const std::string& isolation)
+      : node_(ModelledTopology(), {kNames[0], kNames[1]},
+              "isolation: " + isolation + "\n" + Settings(layers), 1,
               "memory_limit: " + std::to_string(ImageMebibytes(layers)) +
-                  "MiB\n    stateless: true") {
+                  "MiB\n    stateless: true\n    tenant: of-{function}") {
     node_.Start();
     metrics_address_ = node_.Status().at("metrics_address");
     for (const char* const name : kNames) {
@@ -91,7 +92,7 @@ class FunctionsInTurn {
       for (int i = 0; i < kLearningRuns; ++i) Ask(name);
     }
     for (int i = 0; i < kLearningRuns; ++i) Turn();
-    auto account = emulator::ModelAccount::Open(node_.folder().path() + "/emulator-node");
+    auto account = emulator::ModelAccount::Open(node_.folder().path() + "/gpus/emulator-node");
     if (!account.ok()) Fail(account.failure().message);
     account_ = std::make_unique<emulator::ModelAccount>(std::move(*account));
     account_->Reset();
@@ -154,8 +155,9 @@ class FunctionsInTurn {
   std::unique_ptr<emulator::ModelAccount> account_;
 };
 
-void InAnothersPlace(benchmark::State& state, const Layers& layers) {
-  FunctionsInTurn functions(layers);
+void InAnothersPlaceUnder(benchmark::State& state, const Layers& layers,
+                          const std::string& isolation) {
+  FunctionsInTurn functions(layers, isolation);
   std::vector<double> warm;
   std::vector<double> first;
   std::vector<double> transfer;
@@ -179,6 +181,18 @@ void InAnothersPlace(benchmark::State& state, const Layers& layers) {
   Conclude(state, functions.Report());
 }
 
+void InAnothersPlace(benchmark::State& state, const Layers& layers) {
+  InAnothersPlaceUnder(state, layers, "shared");
+}
+
+void InAnotherTenantsPlace(benchmark::State& state, const Layers& layers) {
+  InAnothersPlaceUnder(state, layers, "tenant");
+}
+
+void InAnotherFunctionsPlace(benchmark::State& state, const Layers& layers) {
+  InAnothersPlaceUnder(state, layers, "function");
+}
+
 // A function that an administrator brings to GPUs.
 class MovingFunction {
  public:
@@ -192,7 +206,7 @@ class MovingFunction {
     node_.StartFunction(kFunction, CommandOf(layers));
     const e2e::Reply reply = node_.PostOne(std::string("/function/") + kFunction + "/first", "{}");
     if (reply.status != 200) Fail("a wrong answer: " + reply.body + "\n" + node_.Logs());
-    auto account = emulator::ModelAccount::Open(node_.folder().path() + "/emulator-node");
+    auto account = emulator::ModelAccount::Open(node_.folder().path() + "/gpus/emulator-node");
     if (!account.ok()) Fail(account.failure().message);
     account_ = std::make_unique<emulator::ModelAccount>(std::move(*account));
   }
@@ -315,7 +329,10 @@ constexpr Measurement kMeasurements[] = {
     {"FromHost/of 1 GiB", FromHost, {32, 32}, 1},
     {"FromHost/of 4 GiB", FromHost, {32, 128}, 1},
     {"InAnothersPlace/like ResNet-152", InAnothersPlace, {120, 2}, 1},
+    {"InAnothersPlace/like ResNet-152, isolation: tenant", InAnotherTenantsPlace, {120, 2}, 1},
+    {"InAnothersPlace/like ResNet-152, isolation: function", InAnotherFunctionsPlace, {120, 2}, 1},
     {"InAnothersPlace/of 1 GiB", InAnothersPlace, {32, 32}, 1},
+    {"InAnothersPlace/of 1 GiB, isolation: tenant", InAnotherTenantsPlace, {32, 32}, 1},
     {"ToNewExecutor/like ResNet-152, pinned ahead", ToNewExecutorAhead, {120, 2}, 1},
     {"ToNewExecutor/like ResNet-152, pinned on demand", ToNewExecutorOnDemand, {120, 2}, 1},
     {"ToNewExecutor/of 1 GiB, pinned ahead", ToNewExecutorAhead, {32, 32}, 1},

@@ -78,7 +78,7 @@ class LoadedNode {
 
   absl::StatusOr<Sent> Send(double requests_per_s) {
     const e2e::ExampleLoad plan = Plan(requests_per_s);
-    auto account = emulator::ModelAccount::Open(node_.folder().path() + "/emulator-node");
+    auto account = emulator::ModelAccount::Open(node_.folder().path() + "/gpus/emulator-node");
     if (!account.ok()) return absl::AbortedError(account.failure().message);
     const std::string metrics_address = node_.Status().at("metrics_address");
     Sent sent;

@@ -99,7 +99,7 @@ absl::StatusOr<NodeProfile> MeasureProfile(const TruthOptions& options) {
   e2e::ExampleFleet fleet(node, models, models.size());
   node.Start();
   TORPOR_RETURN_IF_ERROR(fleet.Start());
-  auto account = emulator::ModelAccount::Open(node.folder().path() + "/emulator-node");
+  auto account = emulator::ModelAccount::Open(node.folder().path() + "/gpus/emulator-node");
   if (!account.ok()) return absl::AbortedError(account.failure().message);
   account->Reset();
   NodeProfile profile;

@@ -24,6 +24,13 @@ void Fill(const GpuSnapshot& gpu, v1::GpuStatus& status) {
   status.set_uuid(gpu.uuid);
   status.set_state(gpu.state);
   status.set_executor_pid(gpu.executor_pid);
+  for (const ExecutorSnapshot& executor : gpu.executors) {
+    v1::ExecutorStatus& one = *status.add_executors();
+    one.set_pid(executor.pid);
+    one.set_state(executor.state);
+    one.set_domain(executor.domain);
+    one.mutable_not_confined()->Assign(executor.not_confined.begin(), executor.not_confined.end());
+  }
   status.set_spare_pid(gpu.spare_pid);
   status.set_pool_owner_pid(gpu.pool_owner_pid);
   status.set_pool_bytes(gpu.pool_bytes);

@@ -35,6 +35,27 @@ inline constexpr auto kWordsOf<Durability> =
                                      {Durability::kRequest, "request"},
                                      {Durability::kNone, "none"}});
 
+// Whose sessions share executors, and with that a CUDA context (docs/security.md).
+enum class Isolation {
+  kShared,    // everybody's: for functions that trust each other
+  kTenant,    // those of a tenant's functions
+  kFunction,  // those of a function
+};
+template <>
+inline constexpr auto kWordsOf<Isolation> =
+    std::to_array<Word<Isolation>>({{Isolation::kShared, "shared"},
+                                    {Isolation::kTenant, "tenant"},
+                                    {Isolation::kFunction, "function"}});
+
+// A function's own choice.
+enum class FunctionIsolation { kAsNode, kShared, kTenant, kFunction };
+template <>
+inline constexpr auto kWordsOf<FunctionIsolation> =
+    std::to_array<Word<FunctionIsolation>>({{FunctionIsolation::kAsNode, "node"},
+                                            {FunctionIsolation::kShared, "shared"},
+                                            {FunctionIsolation::kTenant, "tenant"},
+                                            {FunctionIsolation::kFunction, "function"}});
+
 // A running program of a function, with a server, sessions and GPU memory of its own.
 struct InstanceConfig {
   std::string name;        // as a function's, unique in the function
@@ -80,6 +101,7 @@ struct FunctionConfig {
   bool second_tries = true;        // what an instance breaks off may go to another one
   bool is_stateless = false;       // an eviction may forget what requests changed in GPU memory
   std::string tenant = "default";  // who pays: a label in the metrics, and a TenantConfig's name
+  FunctionIsolation isolation = FunctionIsolation::kAsNode;
   Durability durability = Durability::kEviction;  // see survives()
 
   // From a request's grant until the router gives up, and takes the GPU away.
@@ -94,6 +116,8 @@ struct FunctionConfig {
   bool operator==(const FunctionConfig&) const = default;
 };
 
+// Returns the function's isolation on a node with `of_node`.
+Isolation IsolationOf(const FunctionConfig& function, Isolation of_node);
 // Returns the function's instances by name, at least one, each with what it has of the function.
 std::vector<InstanceConfig> InstancesOf(const FunctionConfig& function);
 // Returns the instance's name in messages and commands: digits, or digits/a of an instance in the
@@ -172,11 +196,18 @@ struct RouterConfig {
   int max_connections = 4096;                         // of clients, at one time
   Bytes max_header_bytes = 32 * kKiB;
   Bytes max_body_bytes = 0;                // of a request; 0: no maximum
-  Bytes request_buffer_bytes = 1 * kMiB;   // read of a request's body before it asks for a GPU
+  Bytes request_buffer_bytes = 1 * kMiB;   // of a request's body in memory; the rest is on the disk
+  Bytes request_memory = 256 * kMiB;       // for bodies of all requests
+  Bytes spool_limit = 16 * kGiB;           // of bodies on the disk
+  std::string spool_dir{};                 // default <state_dir>/spool
   Bytes response_buffer_bytes = 4 * kMiB;  // of an answer, held for a slow client without a GPU
 
   bool operator==(const RouterConfig&) const = default;
 };
+
+// Bounds of Config::executors_per_gpu, and of what is chosen without being asked.
+inline constexpr int kMaxExecutorsPerGpu = 64;
+inline constexpr int kMaxExecutorsUnasked = 15;
 
 struct Config {
   std::string run_dir = "/run/torpor";        // sockets
@@ -192,7 +223,9 @@ struct Config {
   bool is_emulated = false;       // not a setting: whether cuda_library_dir is the emulator's
   std::string emulator_topology;  // path of the emulated node's YAML; empty: none
   std::vector<int> gpus;          // indices to serve; empty: all
-  SizeOrShare host_memory{.percent = 80};  // that sessions may take; a share: of what may be had
+  Isolation isolation = Isolation::kTenant;  // of functions that choose none
+  int executors_per_gpu = 0;                 // at most; 0: see ExecutorsPerGpu
+  SizeOrShare host_memory{.percent = 80};    // that sessions may take; a share: of what may be had
   // Equal blocks of a tenant's images are stored once, of images without a change for so long; 0:
   // never.
   Duration share_equal_blocks{std::chrono::seconds(5)};
@@ -211,8 +244,16 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
+// Returns how many executors may serve on a GPU at a time, each an isolation domain of its own: as
+// configured or, by default, as many as the functions have domains, at most
+// kMaxExecutorsUnasked. 1 where the GPU's memory has no owner that several could share.
+int ExecutorsPerGpu(const Config& config);
+// Whether a GPU's memory belongs to a process of its own, which several executors share.
+bool HasPoolOwners(const Config& config);
+
 // Return the folders, within run_dir, of the sockets that functions use and of the admin socket,
-// unless these are elsewhere by name.
+// unless these are elsewhere by name; and of what executors share with each other.
+std::string GpuFolderOf(const Config& config);
 std::string FunctionFolderOf(const Config& config);
 std::string AdminFolderOf(const Config& config);
 

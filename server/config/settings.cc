@@ -105,6 +105,13 @@ Settings<Config> MakeNodeSettings() {
                   "The emulated node, or the name of a preset (docs/emulator.md)"),
       MakeSetting("gpus", IndexListKind(), &Target::gpus,
                   "Indices of the GPUs to serve, as 0,1; empty: all"),
+      MakeSetting(
+          "isolation", ChoiceKind<Isolation>(), &Target::isolation,
+          "Whose functions share a CUDA context on a GPU, and may reach each other's memory"),
+      MakeSetting("executors_per_gpu", CountOrAutoKind{.max = kMaxExecutorsPerGpu},
+                  &Target::executors_per_gpu,
+                  "Executors that serve on a GPU at a time, one an isolation domain; auto: as many "
+                  "as there are domains at the start, at most 15"),
       MakeSetting("host_memory", SizeOrShareKind{.min = kMiB}, &Target::host_memory,
                   "Host memory for functions' GPU and pinned memory; a share is of the cgroup's "
                   "limit or the machine's memory"),
@@ -175,9 +182,15 @@ const Settings<RouterConfig>& RouterSettings() {
                   &Target::max_header_bytes, "Maximum size of a request's header"),
       MakeSetting("max_body_bytes", SizeKind(), &Target::max_body_bytes,
                   "Maximum size of a request's body; 0: any"),
+      MakeSetting("request_memory", SizeKind{.min = kMiB}, &Target::request_memory,
+                  "Memory for bodies of all requests; what does not fit goes to the disk"),
+      MakeSetting("spool_limit", SizeKind{}, &Target::spool_limit,
+                  "Disk space for bodies of requests; beyond that requests are refused"),
+      MakeSetting("spool_dir", PathKind{{"DIR"}}, &Target::spool_dir,
+                  "Folder of such bodies; empty: spool in state_dir"),
       MakeSetting("request_buffer_bytes", SizeKind{.min = 4 * kKiB, .max = kGiB},
                   &Target::request_buffer_bytes,
-                  "Part of a request's body that is read before it asks for a GPU"),
+                  "Part of a request's body that is kept in memory; the rest goes to the disk"),
       MakeSetting("response_buffer_bytes", SizeKind{.min = 4 * kKiB, .max = kGiB},
                   &Target::response_buffer_bytes,
                   "Part of an answer that is held for a slow client"),
@@ -265,6 +278,8 @@ const Settings<FunctionConfig>& FunctionSettings() {
       MakeSetting("stateless", FlagKind(), &Target::is_stateless,
                   "Changes by its requests in GPU memory may be forgotten"),
       MakeSetting("tenant", NameKind(), &Target::tenant, "Who pays: a label in the metrics"),
+      MakeSetting("isolation", ChoiceKind<FunctionIsolation>(), &Target::isolation,
+                  "Whose kernels may reach its memory; node: as the node's isolation says"),
   };
   return table;
 }

@@ -73,7 +73,10 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
       session_keeper_(options.session_keeper),
       journal_(session_log_, session_keeper_),
       feed_(SetupOf(config_), loop, options.record),
-      tables_(options.gpus, loop, processes),
+      tables_(options.gpus, loop, processes, config_.isolation),
+      seats_(options.executors_per_gpu, tables_.domains, tables_.executors, processes,
+             tables_.instances, tables_.sessions, feed_, loop,
+             [this](GpuExecutor& executor) { recovery_.TellOfSessions(executor); }),
       health_(tables_.instances, tables_.sessions, feed_, loop),
       strikes_(tables_.instances, journal_, loop, telemetry,
                [this](const RegisteredFunction& function, const absl::Status& why) {
@@ -85,7 +88,7 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
           {.folder = options.spill_folder, .limit = config_.spill_limit, .disk = *options.disk},
           {.after = config_.share_equal_blocks}, session_keeper_,
           [this](const SessionPtr& session, const std::string& why) { LoseMemory(session, why); }),
-      images_(tables_, feed_.scheduler(), feed_, host_.room, telemetry, loop,
+      images_(tables_, feed_.scheduler(), feed_, host_.room, seats_, telemetry, loop,
               [this] { admin_.Check(); }),
       memory_(tables_, images_, feed_, loop, config_.device.chunk_bytes, host_.segments, host_.room,
               [this](const SessionPtr& session, const StepQueue::Finish& finish) {
@@ -94,8 +97,8 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
       storage_(config_.session.window_bytes, host_.segments, host_.spills, host_.sharing,
                repository, loop),
       implicit_(tables_.sessions, feed_),
-      leases_(tables_.instances, tables_.sessions, tables_.executors, health_, images_.swaps,
-              implicit_, feed_, telemetry, loop,
+      leases_(tables_.instances, tables_.sessions, tables_.executors, seats_, health_,
+              images_.swaps, implicit_, feed_, telemetry, loop,
               {.taken = [this](FunctionInstance& instance) { requests_.RunTaken(instance); },
                .ended = [this](const InstanceLease& lease) { requests_.OnLeaseEnded(lease); },
                .close = [this](const SessionPtr& session,
@@ -109,7 +112,8 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
              feed_, loop),
       broken_(tables_.instances, tables_.sessions, requests_, options.lives),
       opening_(OpeningOptionsOf(options), tables_.instances, tables_.sessions, tables_.executors,
-               health_, memory_.limits, storage_, journal_, telemetry, loop,
+               tables_.domains, seats_, health_, memory_.limits, storage_, journal_, telemetry,
+               loop,
                [this](const SessionPtr& session, const std::string& why) {
                  closing_.Close(session, why);
                }),
@@ -121,19 +125,20 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
                                  const std::string& why) { closing_.Close(session, why); },
                  .refused = [this](const FunctionInstance& instance,
                                    const std::string& why) { broken_.OnRefused(instance, why); }}),
-      restoring_(tables_.instances, tables_.sessions, storage_, memory_.device, leases_, journal_,
-                 resuming_, telemetry),
-      recovery_(RecoveryOptionsOf(config_), tables_.executors, tables_.spares, tables_.sessions,
-                opening_, resuming_, journal_, feed_,
+      restoring_(tables_.instances, tables_.sessions, tables_.domains, storage_, memory_.device,
+                 leases_, journal_, resuming_, telemetry),
+      recovery_(RecoveryOptionsOf(config_), tables_.executors, tables_.spares, tables_.domains,
+                seats_, tables_.sessions, opening_, resuming_, journal_, feed_, loop,
                 [this](const SessionPtr& session, const std::string& why) {
                   closing_.Close(session, why);
                 }),
       losses_(tables_.executors, tables_.instances, tables_.sessions, images_.swaps, images_.peers,
-              leases_, implicit_, requests_, strikes_, feed_),
+              leases_, implicit_, requests_, strikes_, seats_, feed_),
       functions_(tables_.instances, tables_.sessions, requests_, closing_, health_, admin_,
                  feed_.scheduler(), feed_, loop, options.lives, config_.scheduling.keep_replicas),
-      snapshots_(tables_.executors, tables_.spares, tables_.instances, tables_.sessions, leases_,
-                 requests_, images_.shards, feed_.scheduler(), repository, loop) {
+      snapshots_(tables_.domains, tables_.executors, tables_.spares, tables_.instances,
+                 tables_.sessions, leases_, requests_, images_.shards, feed_.scheduler(),
+                 repository, loop) {
   feed_.SetHandlers(
       {.before =
            [this](const scheduler::Event& event) {
@@ -160,6 +165,7 @@ Controller::Controller(const Options& options, TaskLoop& loop, Repository& repos
 void Controller::Apply(const scheduler::Grant& action) {
   if (action.joins) return JoinLease(action);
   FunctionInstance& instance = tables_.instances.At(action.instance);
+  seats_.NoteUse(tables_.sessions.Of(instance), action.gpu);
   // A request may find no session: its function uses CUDA later or never, or lost its memory for
   // good and answers with an error of its own.
   if (const SessionPtr session = implicit_.SessionOf(action.request)) {
@@ -314,14 +320,16 @@ void Controller::Handle(const SessionPtr& session, const wire::CloseMemory& call
 
 // --- Executors -----------------------------------------------------------------------------------
 
-void Controller::OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) {
-  LoseExecutor(gpu, "a successor is started");
-  recovery_.Expect(gpu, epoch);
+void Controller::OnExecutorStarting(ExecutorSeat seat, std::uint64_t epoch) {
+  LoseExecutor(seat, "a successor is started");
+  recovery_.Expect(seat, epoch);
   BeginWatching();
 }
 
-void Controller::OnExecutorAdopted(GpuIndex gpu, std::uint64_t epoch, std::int64_t process) {
-  tables_.executors.At(gpu).OnAdopted(epoch, process);
+void Controller::OnExecutorAdopted(ExecutorSeat seat, std::uint64_t epoch, std::int64_t process) {
+  GpuExecutor* executor = tables_.executors.Find(seat);
+  if (executor == nullptr) executor = &tables_.executors.AddSeat(seat.gpu);
+  executor->OnAdopted(epoch, process);
   BeginWatching();
 }
 
@@ -331,9 +339,9 @@ void Controller::BeginWatching() {
   Watch();
 }
 
-void Controller::OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) {
-  if (tables_.executors.At(gpu).epoch() == epoch) LoseExecutor(gpu, "its process has ended");
-  strikes_.OnExecutorExited(gpu, epoch, signal);
+void Controller::OnExecutorExited(ExecutorSeat seat, std::uint64_t epoch, int signal) {
+  if (tables_.executors.At(seat).epoch() == epoch) LoseExecutor(seat, "its process has ended");
+  strikes_.OnExecutorExited(seat.gpu, epoch, signal);
 }
 
 void Controller::OnSpareStarting(GpuIndex gpu, std::uint64_t epoch) {
@@ -352,8 +360,8 @@ void Controller::OnExecutorClosed(const std::shared_ptr<ExecutorChannel>& link) 
   const GpuExecutor* const executor = tables_.executors.OfLink(link);
   if (!executor) return tables_.spares.OnClosed(link);
   // A process without its stream is useless, even if still running.
-  if (phase_ != Phase::kShutDown) tables_.executors.EndProcess(executor->gpu());
-  LoseExecutor(executor->gpu(), "its stream has ended");
+  if (phase_ != Phase::kShutDown) tables_.executors.EndProcess(*executor);
+  LoseExecutor(executor->seat(), "its stream has ended");
 }
 
 void Controller::OnExecutorMessage(const std::shared_ptr<ExecutorChannel>& link,
@@ -371,12 +379,15 @@ void Controller::OnExecutorMessage(const std::shared_ptr<ExecutorChannel>& link,
   }
 }
 
-void Controller::LoseExecutor(GpuIndex gpu, const std::string& why) {
-  GpuExecutor& executor = tables_.executors.At(gpu);
+void Controller::LoseExecutor(ExecutorSeat seat, const std::string& why) {
+  GpuExecutor& executor = tables_.executors.At(seat);
   if (!executor.is_attached()) return;
-  if (phase_ != Phase::kShutDown) {
-    spdlog::error("GPU {}: executor lost: {}", gpu.value, why);
-    telemetry_.OnExecutorLost(gpu);
+  if (seats_.IsLeaving(executor)) {
+    spdlog::info("GPU {}: the executor of {} has ended", seat.gpu.value,
+                 tables_.domains.NameOf(executor.domain()));
+  } else if (phase_ != Phase::kShutDown) {
+    spdlog::error("GPU {}: executor lost: {}", seat.gpu.value, why);
+    telemetry_.OnExecutorLost(seat.gpu);
   }
   losses_.Lose(executor);
 }
@@ -391,6 +402,7 @@ void Controller::Watch() {
     host_.room.KeepFree();
     host_.sharing.Look();
     broken_.Check();
+    seats_.Look();
     Watch();
   });
 }

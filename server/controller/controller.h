@@ -11,6 +11,7 @@
 #include "server/config/config.h"
 #include "server/controller/admin_requests.h"
 #include "server/controller/broken_instances.h"
+#include "server/controller/domain_seats.h"
 #include "server/controller/executor_losses.h"
 #include "server/controller/executor_recovery.h"
 #include "server/controller/function_changes.h"
@@ -42,6 +43,7 @@ class Controller {
     Config config;
     std::map<std::string, std::string> tokens;  // by FullNameOf of the instance
     std::vector<GpuIndex> gpus;
+    int executors_per_gpu = 1;  // at most, at a time
     std::string descriptor_socket;
     SchedulerFeed::Record record;                      // may be null
     Bytes host_budget = HostBudget::kUnlimited;        // for sessions' memory in the host
@@ -72,10 +74,10 @@ class Controller {
   void OnExecutorClosed(const std::shared_ptr<ExecutorChannel>& link);
 
   // --- From the supervisor: before a process is started, and after it has gone ---
-  void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch);
-  void OnExecutorAdopted(GpuIndex gpu, std::uint64_t epoch, std::int64_t process);
+  void OnExecutorStarting(ExecutorSeat seat, std::uint64_t epoch);
+  void OnExecutorAdopted(ExecutorSeat seat, std::uint64_t epoch, std::int64_t process);
   // `signal`: ended the process; 0 if no signal did, or nobody knows.
-  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal = 0);
+  void OnExecutorExited(ExecutorSeat seat, std::uint64_t epoch, int signal = 0);
   // A process that is to wait for the executor's death; OnExecutorStarting says that it takes over.
   void OnSpareStarting(GpuIndex gpu, std::uint64_t epoch);
   void OnSpareAdopted(GpuIndex gpu, std::uint64_t epoch, std::int64_t process);
@@ -144,7 +146,7 @@ class Controller {
   void Handle(const SessionPtr& session, const wire::ReplayFailed& failed);
   void Handle(const SessionPtr& session, const wire::SaveMemoryReply& reply);
 
-  void LoseExecutor(GpuIndex gpu, const std::string& why);
+  void LoseExecutor(ExecutorSeat seat, const std::string& why);
   // The session's memory can be had no more.
   void LoseMemory(const SessionPtr& session, const std::string& why);
   void BeginWatching();
@@ -161,6 +163,7 @@ class Controller {
   SessionJournal journal_;
   SchedulerFeed feed_;
   NodeTables tables_;
+  DomainSeats seats_;
   InstanceHealth health_;
   FunctionStrikes strikes_;
   PlacementLog placements_;

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "proto/wire/hardware_errors.h"
@@ -11,20 +12,28 @@
 namespace torpor::server {
 
 void ExecutorLosses::Lose(GpuExecutor& executor) {
-  const GpuIndex gpu = executor.gpu();
-  strikes_.OnExecutorLost(gpu, executor.epoch());
+  const ExecutorKey key = executor.key();
   const std::map<std::uint64_t, GpuExecutor::OnDone> unanswered = executors_.Detach(executor);
+  const bool is_last = !executors_.HasAttached(key.gpu);
+  const std::vector<InstanceId> holders = HoldersOf(executor, is_last);
+  strikes_.OnExecutorLost(executor.epoch(), holders);
   std::vector<RequestId> waiting;
-  for (auto& [id, instance] : instances_) {
-    if (!instance.lease || !instance.lease->IsOn(gpu)) continue;
-    const LeaseService::Lost lost = leases_.Lose(instance);
+  for (const InstanceId id : holders) {
+    const LeaseService::Lost lost = leases_.Lose(instances_.At(id));
     for (const RequestId request : requests_.OnLeaseLost(lost)) waiting.push_back(request);
     for (const RequestId request : lost.lease.requests) {
       if (implicit_.Has(request)) waiting.push_back(request);
     }
   }
-  LoseImages(gpu);
-  events_.Feed(scheduler::ExecutorDown{gpu});
+  LoseImages(key);
+  if (is_last) {
+    executors_.SetUp(key.gpu, false);
+    seats_.OnGpuDown(key.gpu);
+    events_.Feed(scheduler::ExecutorDown{key.gpu});
+  } else if (key.domain) {
+    const std::set<InstanceId> of_domain = seats_.InstancesOf(key.domain);
+    events_.Feed(scheduler::ImagesLost{key.gpu, {of_domain.begin(), of_domain.end()}});
+  }
   for (const auto& [id, done] : unanswered) done(OperationResult::Lost());
   for (const RequestId request : waiting) {
     requests_.Requeue(request);
@@ -32,9 +41,20 @@ void ExecutorLosses::Lose(GpuExecutor& executor) {
   }
 }
 
-void ExecutorLosses::LoseImages(GpuIndex gpu) {
+std::vector<InstanceId> ExecutorLosses::HoldersOf(const GpuExecutor& executor, bool is_last) const {
+  const std::set<InstanceId> of_domain = seats_.InstancesOf(executor.domain());
+  std::vector<InstanceId> holders;
+  for (auto& [id, instance] : instances_) {
+    const bool is_on = instance.lease && instance.lease->IsOn(executor.gpu());
+    if (is_on && (is_last || of_domain.contains(id))) holders.push_back(id);
+  }
+  return holders;
+}
+
+void ExecutorLosses::LoseImages(ExecutorKey executor) {
   for (const auto& [id, session] : sessions_.all()) {
-    if (session->image.LoseExecutor(gpu)) LoseImage(session);
+    if (session->domain != executor.domain) continue;
+    if (session->image.LoseExecutor(executor.gpu)) LoseImage(session);
   }
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "server/controller/domain_seats.h"
 #include "server/controller/function_strikes.h"
 #include "server/controller/images/image_swaps.h"
 #include "server/controller/images/peer_access.h"
@@ -13,15 +15,16 @@
 
 namespace torpor::server {
 
-// Handles the death of an executor: ends its leases, marks its images lost, tells sessions and
-// requests, and queues waiting requests again. On the controller's thread.
+// Handles the death of an executor: ends its domain's leases on the GPU, marks the images lost,
+// tells sessions and requests, and queues waiting requests again. The GPU's last executor ends all
+// leases there. On the controller's thread.
 class ExecutorLosses {
  public:
   // The arguments must outlive the object.
   ExecutorLosses(ExecutorTable& executors, InstanceTable& instances, const SessionTable& sessions,
                  ImageSwaps& swaps, PeerAccess& peers, LeaseService& leases,
                  ImplicitRequests& implicit, Requests& requests, FunctionStrikes& strikes,
-                 EventSink& events)
+                 DomainSeats& seats, EventSink& events)
       : executors_(executors),
         instances_(instances),
         sessions_(sessions),
@@ -31,6 +34,7 @@ class ExecutorLosses {
         implicit_(implicit),
         requests_(requests),
         strikes_(strikes),
+        seats_(seats),
         events_(events) {}
 
   // The attached executor's process has gone, or is as good as gone.
@@ -39,7 +43,9 @@ class ExecutorLosses {
   void OnContextLost(GpuIndex gpu, const v1::ExecutorMessage::ContextLost& what);
 
  private:
-  void LoseImages(GpuIndex gpu);
+  // Returns the instances whose leases on the GPU end with the executor.
+  std::vector<InstanceId> HoldersOf(const GpuExecutor& executor, bool is_last) const;
+  void LoseImages(ExecutorKey executor);
   void LoseImage(const SessionPtr& session);
 
   ExecutorTable& executors_;
@@ -51,6 +57,7 @@ class ExecutorLosses {
   ImplicitRequests& implicit_;
   Requests& requests_;
   FunctionStrikes& strikes_;
+  DomainSeats& seats_;
   EventSink& events_;
 };
 

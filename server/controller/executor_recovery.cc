@@ -11,24 +11,24 @@
 
 namespace torpor::server {
 
-void ExecutorRecovery::Expect(GpuIndex gpu, std::uint64_t epoch) {
-  GpuExecutor& executor = executors_.At(gpu);
-  const std::optional<SpareExecutors::Spare> spare = spares_.Take(gpu, epoch);
+void ExecutorRecovery::Expect(ExecutorSeat seat, std::uint64_t epoch) {
+  GpuExecutor& executor = executors_.At(seat);
+  const std::optional<SpareExecutors::Spare> spare = spares_.Take(seat.gpu, epoch);
   if (!spare || spare->adopted_process == 0) {
     executor.OnStarting(epoch);
   } else {
     executor.OnAdopted(epoch, spare->adopted_process);
   }
   if (!spare) return;
-  spdlog::info("GPU {}: the spare executor takes over", gpu.value);
+  spdlog::info("GPU {}: the spare executor takes over", seat.gpu.value);
   if (spare->link) Register(spare->link, spare->what);
 }
 
 void ExecutorRecovery::Register(const std::shared_ptr<ExecutorChannel>& link,
                                 const v1::ExecutorMessage::Register& what) {
   if (spares_.Register(link, what)) return OnSpareReady(link, what);
-  GpuExecutor* const executor = executors_.Find(GpuIndex{what.gpu()});
-  if (!executor || !executor->Expects(what)) {
+  GpuExecutor* const executor = executors_.Expecting(what);
+  if (!executor) {
     return link->Close("not an executor that this torpord started");
   }
   if (what.chunk_bytes() != options_.chunk_bytes || what.pool_bytes() < options_.chunk_bytes) {
@@ -36,14 +36,28 @@ void ExecutorRecovery::Register(const std::shared_ptr<ExecutorChannel>& link,
                   what.pool_bytes(), what.chunk_bytes(), options_.chunk_bytes);
     return link->Close("unusable memory pool");
   }
+  if (!SettleDomain(*executor, what)) {
+    executors_.EndProcess(*executor);
+    return link->Close("it has served another isolation domain");
+  }
   NoteProcess(GpuProcess::kExecutor, what);
   executors_.Attach(*executor, link, what);
   spdlog::info("GPU {}: executor {} registered, {} with {} MiB for images", what.gpu(), what.pid(),
                what.device().name(), what.pool_bytes() / kMiB);
   if (auto message = OutliveMessage()) {
-    executors_.Run(executor->gpu(), *std::move(message), [](const OperationResult&) {});
+    executor->Start(*std::move(message), loop_.Now(), [](const OperationResult&) {});
   }
   TellOfSessions(*executor);
+}
+
+bool ExecutorRecovery::SettleDomain(GpuExecutor& executor,
+                                    const v1::ExecutorMessage::Register& what) {
+  if (what.domain().empty()) return true;
+  const DomainId served = domains_.Named(what.domain());
+  if (!executor.domain() && executors_.Of({executor.gpu(), served}) == nullptr) {
+    executor.Assign(served);
+  }
+  return executor.domain() == served;
 }
 
 void ExecutorRecovery::OnSpareReady(const std::shared_ptr<ExecutorChannel>& link,
@@ -70,45 +84,56 @@ std::optional<v1::DaemonMessage> ExecutorRecovery::OutliveMessage() const {
 }
 
 void ExecutorRecovery::TellOfSessions(GpuExecutor& executor) {
-  const GpuIndex gpu = executor.gpu();
-  Join join([this, gpu, epoch = executor.epoch()](const absl::Status&) {
-    GpuExecutor& told = executors_.At(gpu);
+  executor.OnRecovering();
+  Join join([this, seat = executor.seat(), epoch = executor.epoch()](const absl::Status&) {
+    GpuExecutor& told = executors_.At(seat);
     const bool is_same = told.epoch() == epoch && told.state() == GpuExecutor::State::kRecovering;
     if (is_same) OnRecovered(told);
   });
   for (const auto& [id, session] : sessions_.all()) {
-    if (!session->is_announced) continue;
-    const auto one_told = [this, session = session, gpu, join](const OperationResult& result) {
-      if (!result.status_unless_lost().ok()) {
-        close_(session, absl::StrCat("the restarted executor of GPU ", gpu.value,
-                                     " cannot open it: ", result.status.ToString()));
-      }
-      join.Done();
-    };
-    join.Add(1 + session->memory.host_blocks.size());
-    executors_.Run(gpu, opening_.OpenMessage(*session), one_told);
-    for (const auto& [offset, bytes] : session->memory.host_blocks) {
-      v1::DaemonMessage message;
-      message.mutable_map_host()->set_session_id(id.value);
-      message.mutable_map_host()->mutable_extent()->set_offset(offset);
-      message.mutable_map_host()->mutable_extent()->set_bytes(bytes);
-      executors_.Run(gpu, std::move(message), one_told);
+    if (session->is_announced && session->domain == executor.domain()) {
+      TellOf(session, executor, join);
     }
   }
   join.Done();
 }
 
+void ExecutorRecovery::TellOf(const SessionPtr& session, GpuExecutor& executor, Join join) {
+  const auto one_told = [this, session, gpu = executor.gpu(), join](const OperationResult& result) {
+    if (!result.status_unless_lost().ok()) {
+      close_(session, absl::StrCat("the restarted executor of GPU ", gpu.value,
+                                   " cannot open it: ", result.status.ToString()));
+    }
+    join.Done();
+  };
+  join.Add(1 + session->memory.host_blocks.size());
+  executor.Start(opening_.OpenMessage(*session), loop_.Now(), one_told);
+  for (const auto& [offset, bytes] : session->memory.host_blocks) {
+    v1::DaemonMessage message;
+    message.mutable_map_host()->set_session_id(session->id.value);
+    message.mutable_map_host()->mutable_extent()->set_offset(offset);
+    message.mutable_map_host()->mutable_extent()->set_bytes(bytes);
+    executor.Start(std::move(message), loop_.Now(), one_told);
+  }
+}
+
 void ExecutorRecovery::OnRecovered(GpuExecutor& executor) {
   executor.OnRecovered();
   spdlog::info("GPU {}: ready", executor.gpu().value);
+  NoteUp(executor);
+  if (executor.registration().pool_owner_pid() != 0) spares_.KeepFor(executor.gpu());
+  seats_.OnReady(executor);
+  resuming_.AnswerWaiting();
+  opening_.OpenWaiting();
+}
+
+void ExecutorRecovery::NoteUp(const GpuExecutor& executor) {
+  if (!executors_.SetUp(executor.gpu(), true)) return;
   const Bytes capacity = RoundDown(executor.registration().pool_bytes(), options_.chunk_bytes);
   const std::string& pci_bus_id = executor.registration().device().pci_bus_id();
   events_.Feed(scheduler::ExecutorUp{
       executor.gpu(), capacity, ImageSourcesOf(executor),
       options_.is_emulated ? EmulatedPcieSwitchOf(pci_bus_id) : PcieSwitchOf(pci_bus_id)});
-  if (executor.registration().pool_owner_pid() != 0) spares_.KeepFor(executor.gpu());
-  resuming_.AnswerWaiting();
-  opening_.OpenWaiting();
 }
 
 std::vector<GpuIndex> ExecutorRecovery::ImageSourcesOf(const GpuExecutor& executor) const {

@@ -72,20 +72,17 @@ void FunctionStrikes::OnEndless(const ClientSession& session) {
   if (instance) Strike(*instance->function, StrikeCause::kEndless, "its work does not end");
 }
 
-void FunctionStrikes::OnExecutorLost(GpuIndex gpu, std::uint64_t epoch) {
-  Holders& holders = holders_[gpu] = {.epoch = epoch, .instances = {}};
-  for (const auto& [id, instance] : instances_) {
-    if (instance.lease && instance.lease->IsOn(gpu)) holders.instances.push_back(id);
-  }
+void FunctionStrikes::OnExecutorLost(std::uint64_t epoch, std::vector<InstanceId> holders) {
+  holders_[epoch] = std::move(holders);
 }
 
 void FunctionStrikes::OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) {
-  const auto found = holders_.find(gpu);
-  if (found == holders_.end() || found->second.epoch != epoch) return;
-  const Holders holders = std::move(found->second);
+  const auto found = holders_.find(epoch);
+  if (found == holders_.end()) return;
+  const std::vector<InstanceId> holders = std::move(found->second);
   holders_.erase(found);
   if (std::ranges::find(kCrashes, signal) == kCrashes.end()) return;
-  for (const InstanceId id : holders.instances) {
+  for (const InstanceId id : holders) {
     FunctionInstance* const instance = instances_.FindById(id);
     if (!instance) continue;
     RegisteredFunction& function = *instance->function;

@@ -48,17 +48,12 @@ class FunctionStrikes {
                      const std::string& what);
   // The session's work on the GPU does not end, and the executor is killed for that.
   void OnEndless(const ClientSession& session);
-  // Notes who has the GPU. Call when the executor is lost, while leases stand.
-  void OnExecutorLost(GpuIndex gpu, std::uint64_t epoch);
+  // The executor is lost, whose GPU these instances have.
+  void OnExecutorLost(std::uint64_t epoch, std::vector<InstanceId> holders);
   // The process was ended by a signal, or exited (0).
   void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal);
 
  private:
-  struct Holders {
-    std::uint64_t epoch = 0;
-    std::vector<InstanceId> instances;
-  };
-
   void Strike(RegisteredFunction& function, StrikeCause cause, const std::string& why);
   // Tells what follows from the last strike.
   void Tell(const RegisteredFunction& function, StrikeCause cause, const std::string& why);
@@ -68,7 +63,8 @@ class FunctionStrikes {
   TaskLoop& loop_;
   Telemetry& telemetry_;
   const OnStruck on_struck_;
-  std::map<GpuIndex, Holders> holders_;  // of the last executor that was lost
+  // Who had the GPU of an executor that was lost, by the process's epoch, until its exit is known.
+  std::map<std::uint64_t, std::vector<InstanceId>> holders_;
 };
 
 }  // namespace torpor::server

@@ -30,12 +30,13 @@ v1::DaemonMessage EndLeaseMessage(const ClientSession& session, LeaseId lease) {
 }  // namespace
 
 LeaseService::LeaseService(InstanceTable& instances, const SessionTable& sessions,
-                           ExecutorTable& executors, InstanceHealth& health, ImageSwaps& swaps,
-                           ImplicitRequests& implicit, EventSink& events, Telemetry& telemetry,
-                           TaskLoop& loop, Handlers handlers)
+                           ExecutorTable& executors, DomainSeats& seats, InstanceHealth& health,
+                           ImageSwaps& swaps, ImplicitRequests& implicit, EventSink& events,
+                           Telemetry& telemetry, TaskLoop& loop, Handlers handlers)
     : instances_(instances),
       sessions_(sessions),
       executors_(executors),
+      seats_(seats),
       health_(health),
       swaps_(swaps),
       implicit_(implicit),
@@ -144,6 +145,12 @@ void LeaseService::AddParticipant(FunctionInstance& instance, const SessionPtr& 
   InstanceLease& lease = *instance.lease;
   session->lease.id = lease.id;
   const GpuIndex gpu = GpuOf(lease, *session);
+  // The images of an instance may be on a GPU where the domain of a new session has no executor.
+  if (!executors_.IsAttached(session->On(gpu))) {
+    session->steps.Add([this, session, gpu](const StepQueue::Finish& finish) {
+      seats_.Ensure(session->On(gpu), [finish](const absl::Status&) { finish(); });
+    });
+  }
   const auto prepare = [this, session, id = lease.id, gpu] {
     session->steps.Add([this, session, id, gpu](const StepQueue::Finish& finish) {
       Prepare(session, id, gpu, finish);
@@ -178,22 +185,23 @@ void LeaseService::Prepare(const SessionPtr& session, LeaseId lease, GpuIndex gp
   message.mutable_begin_lease()->set_lease_id(lease.value);
   message.mutable_begin_lease()->set_session_id(session->id.value);
   message.mutable_begin_lease()->set_learn(session->learning.BeginLease());
-  executors_.Run(gpu, message, [this, session, lease, finish](const OperationResult& result) {
-    InstanceLease* const begun = LeaseOf(*session, lease);
-    if (begun && result.status.ok()) {
-      Offer(session, *begun);
-    } else if (begun && !result.is_executor_lost) {
-      spdlog::error("session {}: no lease: {}", session->id.value, result.status.ToString());
-      Deny(session, "its executor refused the lease");
-      EndParticipant(session, lease);
-    }
-    finish();
-  });
+  executors_.Run(
+      session->On(gpu), message, [this, session, lease, finish](const OperationResult& result) {
+        InstanceLease* const begun = LeaseOf(*session, lease);
+        if (begun && result.status.ok()) {
+          Offer(session, *begun);
+        } else if (begun && !result.is_executor_lost) {
+          spdlog::error("session {}: no lease: {}", session->id.value, result.status.ToString());
+          Deny(session, "its executor refused the lease");
+          EndParticipant(session, lease);
+        }
+        finish();
+      });
 }
 
 void LeaseService::Offer(const SessionPtr& session, InstanceLease& lease) {
   const GpuIndex gpu = GpuOf(lease, *session);
-  const GpuExecutor& executor = executors_.At(gpu);
+  const ExecutorKey executor = session->On(gpu);
   // With any lease, the session's request is settled.
   const RequestId waiting = implicit_.Take(*session);
   session->lease.is_wanted = false;
@@ -204,10 +212,10 @@ void LeaseService::Offer(const SessionPtr& session, InstanceLease& lease) {
     owner->image.NoteLease(lease.id, lease.is_explicit);
   }
   lease.participants[session->id] = ParticipantState::kOffered;
-  session->link->Send(wire::LeaseGrant{lease.id.value, lease.is_explicit, gpu.value,
-                                       executor.epoch(), executor.registration().socket_path(),
-                                       session->memory.files->checkpoint().saved_command(),
-                                       replays});
+  session->link->Send(
+      wire::LeaseGrant{lease.id.value, lease.is_explicit, gpu.value, executors_.EpochOf(executor),
+                       executors_.RegistrationOf(executor).socket_path(),
+                       session->memory.files->checkpoint().saved_command(), replays});
   const LeaseId id = lease.id;
   loop_.RunAt(loop_.Now() + PatienceWith(*session, lease), [this, session, id] {
     CloseUnless(session->id, id, ParticipantState::kAcked, "it did not take its lease in time");
@@ -290,7 +298,7 @@ void LeaseService::Return(const SessionPtr& session, const wire::LeaseReturned& 
 
 void LeaseService::EndOnExecutor(const SessionPtr& session, LeaseId lease, GpuIndex gpu,
                                  const StepQueue::Finish& finish) {
-  executors_.Run(gpu, EndLeaseMessage(*session, lease),
+  executors_.Run(session->On(gpu), EndLeaseMessage(*session, lease),
                  [this, session, lease, gpu, finish](const OperationResult& result) {
                    if (!result.status_unless_lost().ok()) {
                      // Work still running may write into the next function's memory: kill the
@@ -300,8 +308,8 @@ void LeaseService::EndOnExecutor(const SessionPtr& session, LeaseId lease, GpuIn
                                              "its work on the GPU did not end"});
                      }
                      if (absl::IsDeadlineExceeded(result.status)) NoteEndless(*session);
-                     executors_.Kill(
-                         gpu, absl::StrCat("a lease did not end: ", result.status.ToString()));
+                     executors_.Kill(session->On(gpu), absl::StrCat("a lease did not end: ",
+                                                                    result.status.ToString()));
                    }
                    if (result.status.ok()) {
                      if (const InstanceLease* const ended = LeaseOf(*session, lease)) {
@@ -388,12 +396,12 @@ void LeaseService::EndOnSurvivors(const FunctionInstance& instance, const Instan
   for (const auto& [id, state] : lease.participants) {
     const SessionPtr session = sessions_.Find(id);
     const GpuIndex gpu = GpuOf(lease, *session);
-    if (instance.shards.size() == 1 || !executors_.At(gpu).is_attached()) continue;
+    if (instance.shards.size() == 1 || !executors_.IsAttached(session->On(gpu))) continue;
     session->steps.Add([this, session, gpu, id = lease.id](const StepQueue::Finish& finish) {
-      executors_.Run(gpu, EndLeaseMessage(*session, id),
-                     [this, gpu, finish](const OperationResult& result) {
+      executors_.Run(session->On(gpu), EndLeaseMessage(*session, id),
+                     [this, session, gpu, finish](const OperationResult& result) {
                        if (absl::IsDeadlineExceeded(result.status)) {
-                         executors_.Kill(gpu, "the work of a lost lease does not end");
+                         executors_.Kill(session->On(gpu), "the work of a lost lease does not end");
                        }
                        finish();
                      });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "scheduler/events.h"
+#include "server/controller/domain_seats.h"
 #include "server/controller/images/image_swaps.h"
 #include "server/controller/implicit_requests.h"
 #include "server/controller/instance_health.h"
@@ -34,8 +35,9 @@ class LeaseService {
 
   // The arguments must outlive the object.
   LeaseService(InstanceTable& instances, const SessionTable& sessions, ExecutorTable& executors,
-               InstanceHealth& health, ImageSwaps& swaps, ImplicitRequests& implicit,
-               EventSink& events, Telemetry& telemetry, TaskLoop& loop, Handlers handlers);
+               DomainSeats& seats, InstanceHealth& health, ImageSwaps& swaps,
+               ImplicitRequests& implicit, EventSink& events, Telemetry& telemetry, TaskLoop& loop,
+               Handlers handlers);
 
   // --- Messages of sessions ---
   void Request(const SessionPtr& session);
@@ -120,6 +122,7 @@ class LeaseService {
   InstanceTable& instances_;
   const SessionTable& sessions_;
   ExecutorTable& executors_;
+  DomainSeats& seats_;
   InstanceHealth& health_;
   ImageSwaps& swaps_;
   ImplicitRequests& implicit_;

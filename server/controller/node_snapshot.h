@@ -23,12 +23,21 @@ struct MemorySnapshot {
   Bytes replicas = 0;  // of both: copies of images that other GPUs have, too
 };
 
+// An executor, running or to be started.
+struct ExecutorSnapshot {
+  std::int64_t pid = 0;                   // 0: none runs
+  std::string state;                      // starting, ready, lost
+  std::string domain;                     // whom it serves; empty: nobody yet
+  std::vector<std::string> not_confined;  // as in its registration
+};
+
 struct GpuSnapshot {
   int gpu = 0;
   std::string name;
   std::string uuid;   // GPU-xxxxxxxx-..., as in nvidia-smi
-  std::string state;  // starting, ready, lost
-  std::int64_t executor_pid = 0;
+  std::string state;  // starting, ready, lost: as of the executor that is nearest to ready
+  std::vector<ExecutorSnapshot> executors;
+  std::int64_t executor_pid = 0;    // of the first of them; 0: not running
   std::int64_t spare_pid = 0;       // of an executor that is ready to take over; 0: none
   std::int64_t pool_owner_pid = 0;  // 0: the executor owns the GPU's memory
   Bytes pool_bytes = 0;

@@ -85,7 +85,7 @@ NodeSnapshot NodeSnapshots::Take() const {
     if (const auto standing = scheduler_.StandingOf(function->id)) node.alpha = standing->alpha;
     node.functions.push_back(SnapshotOf(*function));
   }
-  for (const auto& [index, executor] : executors_) node.gpus.push_back(SnapshotOf(executor));
+  for (const GpuIndex gpu : executors_.gpus()) node.gpus.push_back(SnapshotOf(gpu));
   node.queued_requests = requests_.queued();
   node.sessions = sessions_.all().size();
   node.swaps_in = swaps_.totals().swaps_in;
@@ -94,36 +94,56 @@ NodeSnapshot NodeSnapshots::Take() const {
   return node;
 }
 
-GpuSnapshot NodeSnapshots::SnapshotOf(const GpuExecutor& executor) const {
+GpuSnapshot NodeSnapshots::SnapshotOf(GpuIndex index) const {
+  const v1::ExecutorMessage::Register& registration = executors_.RegistrationOf(index);
   GpuSnapshot gpu;
-  gpu.gpu = executor.gpu().value;
-  gpu.name = executor.registration().device().name();
-  gpu.uuid = FormatUuid(executor.registration().device().uuid());
-  gpu.state = NameOf(executor.state());
-  gpu.executor_pid = executor.is_attached() ? executor.registration().pid() : 0;
-  const SpareExecutors::Spare* const spare = spares_.Ready(executor.gpu());
+  gpu.gpu = index.value;
+  gpu.name = registration.device().name();
+  gpu.uuid = FormatUuid(registration.device().uuid());
+  const SpareExecutors::Spare* const spare = spares_.Ready(index);
   gpu.spare_pid = spare ? spare->what.pid() : 0;
-  gpu.pool_owner_pid = executor.is_attached() ? executor.registration().pool_owner_pid() : 0;
-  gpu.pool_bytes = executor.registration().pool_bytes();
-  gpu.swap_group_bytes = executor.registration().group_bytes();
-  gpu.link_bytes_per_second = executor.registration().link_bytes_per_second();
-  gpu.executor_restarts = executor.starts() > 0 ? executor.starts() - 1 : 0;
-  gpu.busy_seconds = leases_.BusySecondsOf(executor.gpu());
-  for (const auto& [id, memory] : executor.memory().sessions) {
-    Add(memory, IsReplica(id, executor.gpu()), gpu.memory);
-  }
-  gpu.free_bytes = executor.memory().free;
-  gpu.fragmented_bytes = executor.memory().fragmented;
+  gpu.pool_bytes = registration.pool_bytes();
+  gpu.swap_group_bytes = registration.group_bytes();
+  gpu.link_bytes_per_second = registration.link_bytes_per_second();
+  gpu.busy_seconds = leases_.BusySecondsOf(index);
+  DescribeExecutors(index, gpu);
   const auto& gpus = scheduler_.node().gpus;
-  if (const auto found = gpus.find(executor.gpu()); found != gpus.end()) {
-    gpu.used_bytes = found->second.used;
-  }
+  if (const auto found = gpus.find(index); found != gpus.end()) gpu.used_bytes = found->second.used;
   for (const auto& [id, instance] : instances_) {
-    if (!instance.lease || !instance.lease->IsOn(executor.gpu())) continue;
+    if (!instance.lease || !instance.lease->IsOn(index)) continue;
     gpu.leased_to = instance.full_name;
     gpu.busy_seconds += ToSeconds(loop_.Now() - instance.lease->since);
   }
   return gpu;
+}
+
+void NodeSnapshots::DescribeExecutors(GpuIndex index, GpuSnapshot& gpu) const {
+  Bytes held = 0;
+  auto nearest = GpuExecutor::State::kAbsent;
+  for (const GpuExecutor* const executor : executors_.On(index)) {
+    const bool is_attached = executor->is_attached();
+    const v1::ExecutorMessage::Register& registration = executor->registration();
+    gpu.executors.push_back(
+        {.pid = is_attached ? registration.pid() : 0,
+         .state = NameOf(executor->state()),
+         .domain = domains_.NameOf(executor->domain()),
+         .not_confined = {registration.not_confined().begin(), registration.not_confined().end()}});
+    if (executor->seat().number == 0) gpu.executor_pid = gpu.executors.back().pid;
+    if (is_attached) gpu.pool_owner_pid = registration.pool_owner_pid();
+    if (executor->starts() > 0) gpu.executor_restarts += executor->starts() - 1;
+    nearest = std::max(nearest, executor->state());
+    for (const auto& [id, memory] : executor->memory().sessions) {
+      Add(memory, IsReplica(id, index), gpu.memory);
+      held += memory.held;
+    }
+    gpu.free_bytes = executor->memory().free;
+    gpu.fragmented_bytes = executor->memory().fragmented;
+  }
+  gpu.state = NameOf(nearest);
+  // Each of several knows of the others' memory only what it was when it last took some itself.
+  if (gpu.executors.size() > 1 && nearest >= GpuExecutor::State::kRecovering) {
+    gpu.free_bytes = gpu.pool_bytes - std::min(held, gpu.pool_bytes);
+  }
 }
 
 ObjectiveSnapshot NodeSnapshots::ObjectiveOf(const RegisteredFunction& registered) const {
@@ -203,11 +223,11 @@ void NodeSnapshots::DescribeMemory(const FunctionInstance& instance,
     }
     snapshot.image_bytes += placed.image.bytes;
   }
-  for (const auto& [gpu, executor] : executors_) {
+  for (const auto& [seat, executor] : executors_) {
     for (const SessionId id : instance.sessions) {
       const auto found = executor.memory().sessions.find(id);
       if (found == executor.memory().sessions.end()) continue;
-      Add(found->second, IsReplica(id, gpu), snapshot.memory[gpu.value]);
+      Add(found->second, IsReplica(id, seat.gpu), snapshot.memory[seat.gpu.value]);
     }
   }
 }

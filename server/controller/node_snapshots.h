@@ -5,6 +5,7 @@
 #include "server/controller/lease_service.h"
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/instance_table.h"
+#include "server/controller/model/isolation_domains.h"
 #include "server/controller/model/session_table.h"
 #include "server/controller/model/spare_executors.h"
 #include "server/controller/model/task_loop.h"
@@ -18,12 +19,13 @@ namespace torpor::server {
 class NodeSnapshots {
  public:
   // The arguments must outlive the object.
-  NodeSnapshots(const ExecutorTable& executors, const SpareExecutors& spares,
-                const InstanceTable& instances, const SessionTable& sessions,
-                const LeaseService& leases, const Requests& requests, const ShardSwaps& swaps,
-                const scheduler::Scheduler& scheduler, const Repository& repository,
-                const TaskLoop& loop)
-      : executors_(executors),
+  NodeSnapshots(const IsolationDomains& domains, const ExecutorTable& executors,
+                const SpareExecutors& spares, const InstanceTable& instances,
+                const SessionTable& sessions, const LeaseService& leases, const Requests& requests,
+                const ShardSwaps& swaps, const scheduler::Scheduler& scheduler,
+                const Repository& repository, const TaskLoop& loop)
+      : domains_(domains),
+        executors_(executors),
         spares_(spares),
         instances_(instances),
         sessions_(sessions),
@@ -40,7 +42,9 @@ class NodeSnapshots {
  private:
   // Whether the session's memory on `gpu` is a copy beside another GPU's.
   bool IsReplica(SessionId id, GpuIndex gpu) const;
-  GpuSnapshot SnapshotOf(const GpuExecutor& executor) const;
+  GpuSnapshot SnapshotOf(GpuIndex index) const;
+  // Fills in what the GPU's executors are, and what they have.
+  void DescribeExecutors(GpuIndex index, GpuSnapshot& gpu) const;
   FunctionSnapshot SnapshotOf(const RegisteredFunction& function) const;
   InstanceSnapshot SnapshotOf(const FunctionInstance& instance) const;
   // Whether a request of the router waits for the instance.
@@ -49,6 +53,7 @@ class NodeSnapshots {
   void DescribeMemory(const FunctionInstance& instance, InstanceSnapshot& snapshot) const;
   ObjectiveSnapshot ObjectiveOf(const RegisteredFunction& registered) const;
 
+  const IsolationDomains& domains_;
   const ExecutorTable& executors_;
   const SpareExecutors& spares_;
   const InstanceTable& instances_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "server/controller/domain_seats.h"
 #include "server/controller/images/image_moves.h"
 #include "server/controller/images/image_swaps.h"
 #include "server/controller/images/peer_access.h"
@@ -14,6 +15,7 @@
 #include "server/controller/memory/shared_allocations.h"
 #include "server/controller/model/executor_table.h"
 #include "server/controller/model/instance_table.h"
+#include "server/controller/model/isolation_domains.h"
 #include "server/controller/model/session_table.h"
 #include "server/controller/model/spare_executors.h"
 
@@ -22,9 +24,14 @@
 namespace torpor::server {
 
 struct NodeTables {
-  NodeTables(const std::vector<GpuIndex>& gpus, TaskLoop& loop, ExecutorProcesses& processes)
-      : executors(gpus, loop, processes), spares(processes), sessions(instances) {}
+  NodeTables(const std::vector<GpuIndex>& gpus, TaskLoop& loop, ExecutorProcesses& processes,
+             Isolation isolation = Isolation::kTenant)
+      : domains(isolation),
+        executors(gpus, loop, processes),
+        spares(processes),
+        sessions(instances) {}
 
+  IsolationDomains domains;
   InstanceTable instances;
   ExecutorTable executors;
   SpareExecutors spares;
@@ -50,12 +57,16 @@ struct HostServices {
 
 struct ImageServices {
   ImageServices(NodeTables& tables, const scheduler::Scheduler& scheduler, EventSink& events,
-                HostRoom& room, Telemetry& telemetry, TaskLoop& loop, TaskLoop::Task arrived)
+                HostRoom& room, DomainSeats& seats, Telemetry& telemetry, TaskLoop& loop,
+                TaskLoop::Task arrived)
       : peers(tables.executors, tables.sessions),
         swaps(tables.executors, tables.instances, tables.sessions, peers, room, telemetry, loop,
               std::move(arrived)),
         moves(tables.executors, swaps),
-        shards(tables.instances, tables.sessions, swaps, moves, scheduler, events, telemetry) {}
+        shards(
+            tables.instances, tables.sessions, swaps, moves, scheduler, events, telemetry,
+            [&seats](ExecutorKey key, const DomainSeats::Then& then) { seats.Ensure(key, then); },
+            [&seats](GpuIndex gpu) { seats.OnImageLeft(gpu); }) {}
 
   PeerAccess peers;
   ImageSwaps swaps;

@@ -78,12 +78,14 @@ void SessionClosing::Quiesce(const SessionPtr& session, const TaskLoop::Task& th
     message.mutable_end_lease()->set_patience_ms(PatienceMs(*session));
     join.Add();
     // The lease may have ended already, or not have begun.
-    executors_.Run(gpu, std::move(message), [this, gpu, join](const OperationResult& result) {
-      if (!absl::IsDeadlineExceeded(result.status)) return join.Done();
-      executors_.KillAndAwait(gpu,
-                              absl::StrCat("a session does not end: ", result.status.ToString()),
-                              [join](const OperationResult&) { join.Done(); });
-    });
+    const ExecutorKey executor = member->On(gpu);
+    executors_.Run(
+        executor, std::move(message), [this, executor, join](const OperationResult& result) {
+          if (!absl::IsDeadlineExceeded(result.status)) return join.Done();
+          executors_.KillAndAwait(
+              executor, absl::StrCat("a session does not end: ", result.status.ToString()),
+              [join](const OperationResult&) { join.Done(); });
+        });
   }
   join.Done();
 }
@@ -106,18 +108,19 @@ void SessionClosing::CloseOnExecutors(const SessionPtr& session, const TaskLoop:
   v1::DaemonMessage message;
   message.mutable_close_session()->set_session_id(session->id.value);
   message.mutable_close_session()->set_patience_ms(PatienceMs(*session));
-  for (const auto& [gpu, executor] : executors_) {
-    if (!executor.is_attached()) continue;
+  for (const ExecutorKey executor : executors_.AttachedOf(session->domain)) {
     join.Add();
-    executors_.Run(gpu, message, [this, session, gpu = gpu, join](const OperationResult& result) {
-      const absl::Status status = result.status_unless_lost();
-      if (status.ok() || absl::IsNotFound(status)) return join.Done();
-      if (session->is_overdue && absl::IsDeadlineExceeded(status)) leases_.NoteEndless(*session);
-      // Work still running uses memory and addresses that other sessions would get.
-      executors_.KillAndAwait(
-          gpu, absl::StrCat(Describe(*session), " does not close: ", status.ToString()),
-          [join](const OperationResult&) { join.Done(); });
-    });
+    executors_.Run(
+        executor, message, [this, session, executor, join](const OperationResult& result) {
+          const absl::Status status = result.status_unless_lost();
+          if (status.ok() || absl::IsNotFound(status)) return join.Done();
+          if (session->is_overdue && absl::IsDeadlineExceeded(status))
+            leases_.NoteEndless(*session);
+          // Work still running uses memory and addresses that other sessions would get.
+          executors_.KillAndAwait(
+              executor, absl::StrCat(Describe(*session), " does not close: ", status.ToString()),
+              [join](const OperationResult&) { join.Done(); });
+        });
   }
   loop_.Post([join] { join.Done(); });
 }

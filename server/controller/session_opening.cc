@@ -20,6 +20,7 @@ std::string Describe(const ClientSession& session) {
 
 SessionOpening::SessionOpening(Options options, InstanceTable& instances,
                                const SessionTable& sessions, ExecutorTable& executors,
+                               IsolationDomains& domains, DomainSeats& seats,
                                InstanceHealth& health, const MemoryLimits& limits,
                                SessionStorage& storage, SessionJournal& journal,
                                Telemetry& telemetry, TaskLoop& loop, Close close)
@@ -28,6 +29,8 @@ SessionOpening::SessionOpening(Options options, InstanceTable& instances,
       instances_(instances),
       sessions_(sessions),
       executors_(executors),
+      domains_(domains),
+      seats_(seats),
       health_(health),
       limits_(limits),
       storage_(storage),
@@ -161,18 +164,29 @@ void SessionOpening::Open(const SessionPtr& session) {
     return Refuse(session, kCudaErrorDevicesUnavailable, std::string(admitted.message()));
   }
   const absl::Status status =
-      storage_.Create(*session, limits_.LimitOf(instance), instance.config().tenant);
+      storage_.Create(*session, limits_.LimitOf(instance), SettleDomain(*session));
   if (!status.ok()) {
     return Refuse(session, kCudaErrorMemoryAllocation, std::string(status.message()));
   }
   instance.sessions.insert(session->id);
+  seats_.StartAhead(session->domain);
   session->steps.Add([this, session](const StepQueue::Finish& finish) {
     session->is_announced = true;
-    executors_.RunOnAll(OpenMessage(*session), [this, session, finish](const absl::Status& told) {
-      OnExecutorsTold(session, told);
-      finish();
-    });
+    executors_.RunOnAll(session->domain, OpenMessage(*session),
+                        [this, session, finish](const absl::Status& told) {
+                          OnExecutorsTold(session, told);
+                          finish();
+                        });
   });
+}
+
+std::string SessionOpening::SettleDomain(ClientSession& session) {
+  const SessionPtr primary = sessions_.Find(session.primary);
+  const bool is_primary = !primary || primary->id == session.id;
+  const std::string shares_as = is_primary ? domains_.SharesAs(instances_.Of(session).config())
+                                           : primary->memory.tenant_blocks.tenant;
+  session.domain = domains_.OfSharers(shares_as);
+  return shares_as;
 }
 
 void SessionOpening::OnExecutorsTold(const SessionPtr& session, const absl::Status& status) {
@@ -198,6 +212,7 @@ v1::DaemonMessage SessionOpening::OpenMessage(const ClientSession& session) cons
   if (session.primary != session.id) what.set_primary_session_id(session.primary.value);
   what.set_peer_key(memory.peer_key.data(), memory.peer_key.size());
   what.set_is_stateless(!instances_.Of(session).config().survives());
+  what.set_domain(domains_.NameOf(session.domain));
   return message;
 }
 
@@ -226,10 +241,10 @@ void SessionOpening::Offer(const SessionPtr& session) {
 
 bool SessionOpening::SettleDescription(FunctionInstance& instance) const {
   std::vector<GpuIndex>& described = instance.described_as;
-  for (const auto& [gpu, executor] : executors_) {
+  for (const GpuIndex gpu : executors_.gpus()) {
     if (described.size() >= instance.shards.size()) break;
     const bool is_new = std::find(described.begin(), described.end(), gpu) == described.end();
-    if (executor.has_registered() && is_new) described.push_back(gpu);
+    if (executors_.HasRegistered(gpu) && is_new) described.push_back(gpu);
   }
   std::sort(described.begin(), described.end());
   return described.size() == instance.shards.size();
@@ -239,7 +254,7 @@ std::vector<wire::DeviceDescription> SessionOpening::DescribeDevices(
     const FunctionInstance& instance) const {
   std::vector<wire::DeviceDescription> devices;
   for (const GpuIndex gpu : instance.described_as) {
-    const v1::DeviceDescription& from = executors_.At(gpu).registration().device();
+    const v1::DeviceDescription& from = executors_.RegistrationOf(gpu).device();
     wire::DeviceDescription device;
     device.name = from.name();
     std::memcpy(device.uuid.data(), from.uuid().data(),

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "server/config/config.h"
+#include "server/controller/domain_seats.h"
 #include "server/controller/instance_health.h"
 #include "server/controller/memory/memory_limits.h"
 #include "server/controller/model/executor_table.h"
@@ -35,9 +36,9 @@ class SessionOpening {
 
   // The arguments must outlive the object.
   SessionOpening(Options options, InstanceTable& instances, const SessionTable& sessions,
-                 ExecutorTable& executors, InstanceHealth& health, const MemoryLimits& limits,
-                 SessionStorage& storage, SessionJournal& journal, Telemetry& telemetry,
-                 TaskLoop& loop, Close close);
+                 ExecutorTable& executors, IsolationDomains& domains, DomainSeats& seats,
+                 InstanceHealth& health, const MemoryLimits& limits, SessionStorage& storage,
+                 SessionJournal& journal, Telemetry& telemetry, TaskLoop& loop, Close close);
 
   // --- First messages of sessions ---
   void Greet(const SessionPtr& session, const wire::Hello& hello);
@@ -66,6 +67,8 @@ class SessionOpening {
   // Settles FunctionInstance::described_as. False: too few GPUs have been ready so far.
   bool SettleDescription(FunctionInstance& instance) const;
   std::vector<wire::DeviceDescription> DescribeDevices(const FunctionInstance& instance) const;
+  // Settles with whom the session shares executors, modules and equal blocks.
+  std::string SettleDomain(ClientSession& session);
   void AnswerInquiry(const SessionPtr& session);
   void Open(const SessionPtr& session);
   void OnExecutorsTold(const SessionPtr& session, const absl::Status& status);
@@ -76,6 +79,8 @@ class SessionOpening {
   InstanceTable& instances_;
   const SessionTable& sessions_;
   ExecutorTable& executors_;
+  IsolationDomains& domains_;
+  DomainSeats& seats_;
   InstanceHealth& health_;
   const MemoryLimits& limits_;
   SessionStorage& storage_;

@@ -82,11 +82,12 @@ absl::Status SessionRestoring::RestoreOne(const LoggedSession& logged, SessionKe
   session->process_id = opened.process_id;
   session->program = opened.program;
   absl::Status stored =
-      storage_.Restore(*session, logged, std::move(files), instance.config().tenant);
+      storage_.Restore(*session, logged, std::move(files), domains_.SharesAs(instance.config()));
   if (!stored.ok()) {
     sessions_.Forget(*session);
     return stored;
   }
+  session->domain = domains_.OfSharers(session->memory.tenant_blocks.tenant);
   session->image.Restore(was_saved, opened.replays);
   session->learning.OnUnseenChanges();
   session->is_announced = true;

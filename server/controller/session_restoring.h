@@ -4,6 +4,7 @@
 #include "server/controller/lease_service.h"
 #include "server/controller/memory/device_allocations.h"
 #include "server/controller/model/instance_table.h"
+#include "server/controller/model/isolation_domains.h"
 #include "server/controller/model/session_journal.h"
 #include "server/controller/model/session_table.h"
 #include "server/controller/model/telemetry.h"
@@ -18,11 +19,12 @@ namespace torpor::server {
 class SessionRestoring {
  public:
   // The arguments must outlive the object.
-  SessionRestoring(InstanceTable& instances, SessionTable& sessions, SessionStorage& storage,
-                   DeviceAllocations& allocations, LeaseService& leases, SessionJournal& journal,
-                   SessionResuming& resuming, Telemetry& telemetry)
+  SessionRestoring(InstanceTable& instances, SessionTable& sessions, IsolationDomains& domains,
+                   SessionStorage& storage, DeviceAllocations& allocations, LeaseService& leases,
+                   SessionJournal& journal, SessionResuming& resuming, Telemetry& telemetry)
       : instances_(instances),
         sessions_(sessions),
+        domains_(domains),
         storage_(storage),
         allocations_(allocations),
         leases_(leases),
@@ -41,6 +43,7 @@ class SessionRestoring {
 
   InstanceTable& instances_;
   SessionTable& sessions_;
+  IsolationDomains& domains_;
   SessionStorage& storage_;
   DeviceAllocations& allocations_;
   LeaseService& leases_;

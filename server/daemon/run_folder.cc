@@ -22,6 +22,7 @@ namespace {
 // Functions of other users find their folder there.
 constexpr mode_t kForAll = 0755;
 constexpr mode_t kForGroup = 0750;
+constexpr mode_t kForOwner = 0700;
 
 // A new folder gets `mode`, whatever the umask.
 absl::Status CreateFolder(const std::string& path, mode_t mode, std::string_view setting) {
@@ -91,6 +92,7 @@ std::string FolderOf(const std::string& socket) {
 
 absl::Status SetUpSocketFolders(const Config& config) {
   TakeBack(config.run_dir);
+  TORPOR_RETURN_IF_ERROR(SetUpFolder(GpuFolderOf(config), kForOwner, "", "run_dir"));
   if (FolderOf(config.client_socket) == FunctionFolderOf(config)) {
     TORPOR_RETURN_IF_ERROR(SetUpFolder(FunctionFolderOf(config),
                                        config.socket_group.empty() ? kForAll : kForGroup,

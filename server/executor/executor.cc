@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "server/executor/execution_service.h"
+#include "server/executor/executor_confinement.h"
 #include "server/executor/gpu/address_reservation.h"
 #include "server/executor/gpu/cpu_affinity.h"
 #include "server/executor/gpu/device.h"
@@ -25,6 +26,7 @@
 #include "server/executor/library/math_libraries.h"
 #include "server/executor/node_link.h"
 #include "server/executor/ring_server.h"
+#include "server/executor/served_domain.h"
 #include "server/executor/session/consolidation.h"
 #include "server/executor/session/pinning_ahead.h"
 #include "server/executor/session_memory/node_windows.h"
@@ -128,7 +130,8 @@ bool WantsHugePages(const ExecutorSettings& settings) {
 // Describes the executor and the GPU to torpord.
 v1::ExecutorMessage Registration(const ExecutorSettings& settings, const Device& device,
                                  const PhysicalPool& pool, const PoolClient* pool_owner,
-                                 const ImageMemory& gpu_memory, const SwapPlan& swap) {
+                                 const ImageMemory& gpu_memory, const SwapPlan& swap,
+                                 const std::vector<std::string>& not_confined) {
   v1::ExecutorMessage message;
   v1::ExecutorMessage::Register& registration = *message.mutable_register_();
   registration.set_gpu(settings.gpu);
@@ -140,6 +143,7 @@ v1::ExecutorMessage Registration(const ExecutorSettings& settings, const Device&
   registration.set_link_bytes_per_second(swap.link_rate);
   registration.set_place(static_cast<std::uint32_t>(settings.place));
   if (pool_owner != nullptr) registration.set_pool_owner_pid(pool_owner->process());
+  registration.mutable_not_confined()->Assign(not_confined.begin(), not_confined.end());
   registration.set_socket_path(settings.socket);
   registration.set_peer_socket_path(PeerSocket(settings));
   // Memory shared with another GPU must lie at the client's own addresses.
@@ -190,6 +194,15 @@ void CheckOwner(const ExecutorSettings& settings, const Device& device,
       "spare_executor: false",
       settings.gpu, usable.ToString());
   owner.reset();
+}
+
+// Without the owner no image finds room: a successor gets the GPU, with another owner. torpord must
+// learn of a death, and of no failure of what the GPU does.
+void EndWithOwner(PoolClient& owner, int gpu) {
+  owner.WhenLost([gpu] {
+    spdlog::error("GPU {}: the owner of the memory does not answer", gpu);
+    _exit(static_cast<int>(ExitStatus::kFailure));
+  });
 }
 
 // Opens the pool: the owner's or, without one, as large as configured, or all memory that the
@@ -286,6 +299,7 @@ class SessionRelay final : public SessionListener {
 
 absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   KeepCompiledCode(settings);
+  const std::vector<std::string> not_confined = server::Confine(ConfinementOf(settings));
   TORPOR_ASSIGN_OR_RETURN(const CudaDriver driver, LoadCudaDriver(settings.cuda_library_dir));
   TORPOR_ASSIGN_OR_RETURN(std::unique_ptr<PoolClient> pool_owner, ConnectToOwner(settings));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, Device::Open(driver, settings.gpu));
@@ -311,6 +325,7 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
                           .cudnn = CudnnPool(Find(LoadCudnn, "cuDNN", folder), make_room)};
   WarmUp(libraries);
   CheckOwner(settings, *device, pool_owner);
+  if (pool_owner != nullptr) EndWithOwner(*pool_owner, settings.gpu);
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PhysicalPool> pool,
                           OpenPool(settings, *device, pool_owner.get()));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<ImageMemory> gpu_memory,
@@ -321,6 +336,14 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PeerPools> peer_pools, PeerPools::Start(*device));
   SessionRegistry registry;
   SessionRelay relay;
+  NodeLink link(settings.daemon_socket);
+  const SteadyClock clock;
+  ServedDomain domain([&](const std::string& name) {
+    spdlog::info("GPU {}: serves {}", settings.gpu, name);
+    pool->SetDomain(NumberOf(name));
+    if (IsIsolated(name)) peer_pools->UnmapAfterUse();
+    link.NoteDomain(name);
+  });
   const OperationEnvironment environment{
       {*device, *gpu_memory, *hasher, modules, libraries, output, relay},
       registry,
@@ -328,12 +351,11 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
       *windows,
       *tenants,
       *peer_pools,
+      domain,
       pool_owner.get(),
       settings.descriptor_socket,
       kLeaseEndPatience,
       swap.options};
-  NodeLink link(settings.daemon_socket);
-  const SteadyClock clock;
   Consolidation consolidation(registry, *gpu_memory);
   PinningAhead pinning_ahead(registry);
   std::vector<IdleTask*> idle_tasks = {&device->discarded(), &consolidation};
@@ -349,7 +371,9 @@ absl::Status RunExecutor(const server::ExecutorSettings& settings) {
                           ServeRings(settings, *device, registry));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<PeerServer> peer_server,
                           PeerServer::Start(PeerSocket(settings), *device, *pool, directory));
-  link.Start(Registration(settings, *device, *pool, pool_owner.get(), *gpu_memory, swap), loop);
+  link.Start(
+      Registration(settings, *device, *pool, pool_owner.get(), *gpu_memory, swap, not_confined),
+      loop);
   spdlog::info("GPU {} ({}): {} MiB for images in chunks of {} KiB, functions at {}", settings.gpu,
                device->properties().name, gpu_memory->capacity() / kMiB, pool->chunk_bytes() / kKiB,
                settings.socket);

@@ -42,19 +42,32 @@ NodeLink::~NodeLink() {
 }
 
 void NodeLink::Start(const v1::ExecutorMessage& registration, ExecutorLoop& loop) {
-  registration_ = registration;
+  {
+    MutexLock lock(&mutex_);
+    registration_ = registration;
+  }
   loop_ = &loop;
   Open();
 }
 
 void NodeLink::RegisterAgain() { Open(); }
 
+void NodeLink::NoteDomain(const std::string& domain) {
+  MutexLock lock(&mutex_);
+  registration_.mutable_register_()->set_domain(domain);
+}
+
 void NodeLink::Open() {
   daemon_ = FileAt(socket_path_);
   auto opened = std::make_shared<Stream>();
   opened->stub = v1::Node::NewStub(Dial(socket_path_));
   opened->call = opened->stub->Attach(&opened->context);
-  opened->call->Write(registration_);
+  v1::ExecutorMessage registration;
+  {
+    MutexLock lock(&mutex_);
+    registration = registration_;
+  }
+  opened->call->Write(registration);
   {
     MutexLock lock(&mutex_);
     stream_ = opened;

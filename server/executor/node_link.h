@@ -33,6 +33,8 @@ class NodeLink final : public DaemonUplink {
   // before the first Send. `loop` must outlive the link.
   void Start(const v1::ExecutorMessage& registration, ExecutorLoop& loop);
 
+  // The process serves this domain, as later registrations say.
+  void NoteDomain(const std::string& domain);
   void Send(const v1::ExecutorMessage& message) override;
   void AwaitNext(Duration patience) override;
   void RegisterAgain() override;
@@ -58,10 +60,10 @@ class NodeLink final : public DaemonUplink {
   std::shared_ptr<Stream> stream();
 
   const std::string socket_path_;
-  v1::ExecutorMessage registration_;
   ExecutorLoop* loop_ = nullptr;
   FileIdentity daemon_{};  // the socket of the latest stream; written while no thread runs
   Mutex mutex_;
+  v1::ExecutorMessage registration_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mutex_);  // null while no torpord is there
   std::thread thread_;
   std::atomic<bool> is_idle_{true};     // of the thread

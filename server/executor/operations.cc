@@ -79,6 +79,7 @@ absl::StatusOr<SessionIdentity> ToIdentity(const v1::SessionDescription& descrip
 absl::Status OpenSession(const OperationEnvironment& environment,
                          const DaemonMessage::OpenSession& operation) {
   TORPOR_ASSIGN_OR_RETURN(SessionIdentity identity, ToIdentity(operation.session()));
+  TORPOR_RETURN_IF_ERROR(environment.domain.Enter(operation.session().domain()));
   TORPOR_ASSIGN_OR_RETURN(MappedSessionFiles files,
                           environment.windows.Open(environment.descriptor_socket, identity));
   TORPOR_ASSIGN_OR_RETURN(files.image.tenant,

@@ -8,6 +8,7 @@
 #include "base/ids.h"
 #include "proto/torpor/v1/node.pb.h"
 #include "server/executor/image/pool_client.h"
+#include "server/executor/served_domain.h"
 #include "server/executor/session/session.h"
 #include "server/executor/session/session_registry.h"
 #include "server/executor/session_memory/node_windows.h"
@@ -24,6 +25,7 @@ struct OperationEnvironment {
   const NodeWindows& windows;
   TenantMemories& tenants;
   PeerPools& peer_pools;
+  ServedDomain& domain;
   const PoolClient* pool_owner;  // null: this process owns the GPU's memory
   std::string descriptor_socket;
   Duration lease_end_patience{};  // limit for a session's work to end

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/descriptor_limit.h"
 #include "base/status_macros.h"
+#include "server/executor/executor_confinement.h"
 #include "server/executor/executor_loop.h"
 #include "server/executor/gpu/cuda_driver.h"
 #include "server/executor/gpu/device.h"
@@ -35,6 +36,7 @@ absl::Status CheckComputeMode(const Device& device, int gpu) {
 }  // namespace
 
 absl::Status RunPoolOwner(const server::ExecutorSettings& settings) {
+  server::Confine(ConfinementOf(settings));
   RaiseDescriptorLimit();  // the owner keeps a descriptor of each chunk
   TORPOR_ASSIGN_OR_RETURN(const CudaDriver driver, LoadCudaDriver(settings.cuda_library_dir));
   TORPOR_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, Device::Open(driver, settings.gpu));
@@ -43,7 +45,8 @@ absl::Status RunPoolOwner(const server::ExecutorSettings& settings) {
       const std::unique_ptr<PoolOwner> owner,
       PoolOwner::Create(*device, {.pool_bytes = settings.device.pool_bytes,
                                   .chunk_bytes = settings.device.chunk_bytes,
-                                  .driver_reserve = settings.device.driver_reserve}));
+                                  .driver_reserve = settings.device.driver_reserve,
+                                  .contexts = settings.contexts}));
   TORPOR_ASSIGN_OR_RETURN(
       UniqueFd listener,
       server::ListenOnUnixSocket(settings.pool_socket, SOCK_SEQPACKET, kSocketMode));

@@ -6,23 +6,14 @@
 
 namespace torpor::server {
 
-void HeldRegistrations::Expect(const std::map<GpuIndex, pid_t>& adopted) {
+void HeldRegistrations::Expect(std::map<pid_t, GpuIndex> adopted) {
   MutexLock lock(&mutex_);
-  expected_ = adopted;
+  expected_ = std::move(adopted);
 }
 
-void HeldRegistrations::NoteRegistered(GpuIndex gpu, pid_t process) {
+void HeldRegistrations::Settle(pid_t process) {
   MutexLock lock(&mutex_);
-  const auto expected = expected_.find(gpu);
-  if (expected == expected_.end() || expected->second != process) return;
-  expected_.erase(expected);
-  changed_.SignalAll();
-}
-
-void HeldRegistrations::NoteEnded(GpuIndex gpu) {
-  MutexLock lock(&mutex_);
-  expected_.erase(gpu);
-  changed_.SignalAll();
+  if (expected_.erase(process) > 0) changed_.SignalAll();
 }
 
 void HeldRegistrations::Take(Deliver deliver) {
@@ -31,7 +22,7 @@ void HeldRegistrations::Take(Deliver deliver) {
   held_.push_back(std::move(deliver));
 }
 
-std::set<GpuIndex> HeldRegistrations::Await(Duration patience) {
+std::map<pid_t, GpuIndex> HeldRegistrations::Await(Duration patience) {
   const TimePoint until = SteadyClock().Now() + patience;
   MutexLock lock(&mutex_);
   while (!expected_.empty()) {
@@ -39,9 +30,7 @@ std::set<GpuIndex> HeldRegistrations::Await(Duration patience) {
     if (left <= Duration::zero()) break;
     mutex_.WaitFor(changed_, absl::FromChrono(left));
   }
-  std::set<GpuIndex> missing;
-  for (const auto& [gpu, process] : expected_) missing.insert(gpu);
-  return missing;
+  return expected_;
 }
 
 void HeldRegistrations::Release() {

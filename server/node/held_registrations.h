@@ -5,7 +5,6 @@
 #include <atomic>
 #include <functional>
 #include <map>
-#include <set>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -23,28 +22,29 @@ class HeldRegistrations {
   using Deliver = std::function<void()>;
 
   // These executors are adopted. Before all other calls.
-  void Expect(const std::map<GpuIndex, pid_t>& adopted);
+  void Expect(std::map<pid_t, GpuIndex> adopted);
 
-  // A process of the GPU has registered: an executor with sessions only when it has let go of them.
-  void NoteRegistered(GpuIndex gpu, pid_t process);
-  // The GPU's executor has ended.
-  void NoteEnded(GpuIndex gpu);
+  // A process has registered: an executor with sessions only when it has let go of them.
+  void NoteRegistered(pid_t process) { Settle(process); }
+  void NoteEnded(pid_t process) { Settle(process); }
   // Whether Release was called: from then on nothing is kept.
   bool is_over() const { return is_over_.load(std::memory_order_acquire); }
   // Keeps `deliver` for Release, or calls it at once after that.
   void Take(Deliver deliver);
 
-  // Waits until all expected executors have settled, at most for `patience`. Returns the GPUs of
-  // the others.
-  std::set<GpuIndex> Await(Duration patience);
+  // Waits until all expected executors have settled, at most for `patience`. Returns the
+  // others.
+  std::map<pid_t, GpuIndex> Await(Duration patience);
 
   // Delivers what was kept, in order, and all that comes from now on.
   void Release();
 
  private:
+  void Settle(pid_t process);
+
   Mutex mutex_;
   absl::CondVar changed_;
-  std::map<GpuIndex, pid_t> expected_ ABSL_GUARDED_BY(mutex_);
+  std::map<pid_t, GpuIndex> expected_ ABSL_GUARDED_BY(mutex_);
   std::vector<Deliver> held_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> is_over_{false};  // written under mutex_
 };

@@ -51,7 +51,9 @@ constexpr Duration kStopGrace = std::chrono::seconds(5);
 constexpr Duration kSettlePatience = std::chrono::seconds(5);
 
 // The file that processes of an emulated node share, made by the emulator.
-std::string EmulatorNodePath(const Config& config) { return config.run_dir + "/emulator-node"; }
+std::string EmulatorNodePath(const Config& config) {
+  return GpuFolderOf(config) + "/emulator-node";
+}
 
 // NVIDIA's driver does not care.
 std::vector<std::string> ExecutorEnvironment(const Config& config) {
@@ -67,13 +69,8 @@ std::vector<std::string> ExecutorEnvironment(const Config& config) {
   return environment;
 }
 
-// With `translate` chunks are so small that exporting all would take a GPU minutes.
-bool HasSpares(const Config& config) {
-  return config.device.spare_executor && config.device.address_mode == AddressMode::kMap;
-}
-
 std::string PoolSocketOf(const Config& config, GpuIndex gpu) {
-  return absl::StrCat(config.run_dir, "/pool-", gpu.value, ".sock");
+  return absl::StrCat(GpuFolderOf(config), "/pool-", gpu.value, ".sock");
 }
 
 // All sockets that functions use lie beside the first: a container sees their folder anywhere.
@@ -85,10 +82,18 @@ std::string DescriptorSocketOf(const Config& config) {
   return ClientFolderOf(config) + "/descriptors.sock";
 }
 
-// The two executors of a GPU have names of their own.
+// The executors of a GPU have names of their own.
 std::string ExecutorSocketOf(const Config& config, GpuIndex gpu, int place) {
-  return absl::StrCat(ClientFolderOf(config), "/executor-", gpu.value, place == 0 ? "" : "b",
-                      ".sock");
+  const std::string which = place == 0 ? "" : absl::StrCat(".", place);
+  return absl::StrCat(ClientFolderOf(config), "/executor-", gpu.value, which, ".sock");
+}
+
+DeviceSettings WithSeccomp(const Config& config) {
+  DeviceSettings device = config.device;
+  if (device.seccomp == Seccomp::kAuto) {
+    device.seccomp = config.is_emulated ? Seccomp::kEnforce : Seccomp::kLog;
+  }
+  return device;
 }
 
 ExecutorSettings ExecutorSettingsOf(const Config& config, GpuIndex gpu, std::uint64_t epoch,
@@ -99,14 +104,15 @@ ExecutorSettings ExecutorSettingsOf(const Config& config, GpuIndex gpu, std::uin
           .daemon_socket = config.run_dir + "/node.sock",
           .socket = ExecutorSocketOf(config, gpu, place),
           .socket_mode = config.socket_mode,
-          .pool_socket = HasSpares(config) ? PoolSocketOf(config, gpu) : "",
+          .contexts = ExecutorsPerGpu(config) + (config.device.spare_executor ? 1 : 0),
+          .pool_socket = HasPoolOwners(config) ? PoolSocketOf(config, gpu) : "",
           .descriptor_socket = DescriptorSocketOf(config),
           .module_dir = config.state_dir + "/modules",
           .link_profile_dir = config.state_dir + "/links",
           .compute_cache_dir = config.state_dir + "/compute_cache",
           .cuda_library_dir = config.cuda_library_dir,
           .addresses = AddressesOf(config),
-          .device = config.device,
+          .device = WithSeccomp(config),
           .log = config.log};
 }
 
@@ -167,10 +173,10 @@ std::string ExecutorKindOf(const Config& config, const std::string& program,
   return ToHex(Sha256(kind.data(), kind.size()));
 }
 
-std::map<GpuIndex, pid_t> ExecutorsOf(const std::map<GpuIndex, GpuProcesses>& processes) {
-  std::map<GpuIndex, pid_t> executors;
-  for (const auto& [gpu, one] : processes) {
-    if (one.executor) executors.emplace(gpu, one.executor->pid);
+std::map<pid_t, GpuIndex> ExecutorsOf(const std::map<GpuIndex, GpuProcesses>& processes) {
+  std::map<pid_t, GpuIndex> executors;
+  for (const auto& [gpu, of_gpu] : processes) {
+    for (const auto& [place, process] : of_gpu.executors) executors.emplace(process.pid, gpu);
   }
   return executors;
 }
@@ -235,6 +241,7 @@ class LiveNode final : public Node,
   absl::Status StartParts(Telemetry& telemetry, const std::string& executor_program,
                           std::map<std::string, UniqueFd> kept, Files& disk) {
     Controller::Options options;
+    TORPOR_RETURN_IF_ERROR(CreateFolder(GpuFolderOf(config_)));
     TORPOR_ASSIGN_OR_RETURN(options.tokens, ReadTokens(config_));
     TORPOR_ASSIGN_OR_RETURN(session_records_,
                             SessionRecords::Open(config_.run_dir, std::move(kept), disk));
@@ -266,13 +273,16 @@ class LiveNode final : public Node,
                                                           int place) {
       return ExecutorCommand(config_, executor_program, gpu, epoch, place);
     };
-    if (HasSpares(config_)) {
+    options.executors_per_gpu = ExecutorsPerGpu(config_);
+    processes.keeps_spares = config_.device.spare_executor;
+    if (HasPoolOwners(config_)) {
       processes.pool_owner_command = [this, executor_program](GpuIndex gpu) {
         return PoolOwnerCommand(config_, executor_program, gpu);
       };
     }
     TORPOR_RETURN_IF_ERROR(CreateFolder(config_.state_dir + "/modules"));
     TORPOR_RETURN_IF_ERROR(CreateFolder(config_.state_dir + "/links"));
+    TORPOR_RETURN_IF_ERROR(CreateFolder(config_.state_dir + "/compute_cache"));
     options.disk = &disk;
     options.spill_folder = SpillFolderOf(config_);
     if (config_.spill_limit > 0) TORPOR_RETURN_IF_ERROR(CreateFolder(options.spill_folder));
@@ -430,8 +440,7 @@ class LiveNode final : public Node,
   void OnExecutorMessage(const std::shared_ptr<ExecutorChannel>& link, v1::ExecutorMessage message,
                          Done done) override {
     if (message.has_register_()) {
-      held_.NoteRegistered(GpuIndex{message.register_().gpu()},
-                           static_cast<pid_t>(message.register_().pid()));
+      held_.NoteRegistered(static_cast<pid_t>(message.register_().pid()));
     }
     FromExecutor([this, link, message = std::move(message), done = std::move(done)] {
       controller_->OnExecutorMessage(link, message);
@@ -441,16 +450,17 @@ class LiveNode final : public Node,
   void OnExecutorClosed(const std::shared_ptr<ExecutorChannel>& link) override {
     FromExecutor([this, link] { controller_->OnExecutorClosed(link); });
   }
-  void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) override {
-    loop_.Post([this, gpu, epoch] { controller_->OnExecutorStarting(gpu, epoch); });
+  void OnExecutorStarting(ExecutorSeat seat, std::uint64_t epoch) override {
+    loop_.Post([this, seat, epoch] { controller_->OnExecutorStarting(seat, epoch); });
   }
-  void OnExecutorAdopted(GpuIndex gpu, std::uint64_t epoch, pid_t process) override {
+  void OnExecutorAdopted(ExecutorSeat seat, std::uint64_t epoch, pid_t process) override {
     loop_.Post(
-        [this, gpu, epoch, process] { controller_->OnExecutorAdopted(gpu, epoch, process); });
+        [this, seat, epoch, process] { controller_->OnExecutorAdopted(seat, epoch, process); });
   }
-  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) override {
-    held_.NoteEnded(gpu);
-    loop_.Post([this, gpu, epoch, signal] { controller_->OnExecutorExited(gpu, epoch, signal); });
+  void OnExecutorExited(ExecutorSeat seat, std::uint64_t epoch, pid_t process,
+                        int signal) override {
+    held_.NoteEnded(process);
+    loop_.Post([this, seat, epoch, signal] { controller_->OnExecutorExited(seat, epoch, signal); });
   }
   void OnSpareStarting(GpuIndex gpu, std::uint64_t epoch) override {
     loop_.Post([this, gpu, epoch] { controller_->OnSpareStarting(gpu, epoch); });
@@ -466,6 +476,14 @@ class LiveNode final : public Node,
     if (const std::shared_ptr<Supervisor> supervisor = supervisor_now()) {
       supervisor->Kill(gpu, epoch);
     }
+  }
+  void Replace(GpuIndex gpu, std::uint64_t epoch) override {
+    if (const std::shared_ptr<Supervisor> supervisor = supervisor_now()) {
+      supervisor->Replace(gpu, epoch);
+    }
+  }
+  void Want(ExecutorSeat seat) override {
+    if (const std::shared_ptr<Supervisor> supervisor = supervisor_now()) supervisor->Want(seat);
   }
   void KeepSpare(GpuIndex gpu) override {
     if (const std::shared_ptr<Supervisor> supervisor = supervisor_now()) {
@@ -494,12 +512,14 @@ class LiveNode final : public Node,
 
   // Waits until no executor of an earlier torpord has a session any more.
   absl::Status AwaitAdopted(const std::map<GpuIndex, GpuProcesses>& adopted) {
-    for (const GpuIndex gpu : held_.Await(kSettlePatience)) {
+    for (const auto& [pid, gpu] : held_.Await(kSettlePatience)) {
       spdlog::error(
-          "GPU {}: the executor of the earlier torpord does not let go of its sessions; it is "
+          "GPU {}: executor {} of the earlier torpord does not let go of its sessions; it is "
           "restarted",
-          gpu.value);
-      TORPOR_RETURN_IF_ERROR(EndGpuProcess(*adopted.at(gpu).executor));
+          gpu.value, pid);
+      for (const auto& [place, process] : adopted.at(gpu).executors) {
+        if (process.pid == pid) TORPOR_RETURN_IF_ERROR(EndGpuProcess(process));
+      }
     }
     return absl::OkStatus();
   }

@@ -29,17 +29,22 @@ std::vector<GpuProcessRan> LivingOf(const SessionLog& log) {
   return living;
 }
 
-// Takes the process into `taken`. False if there is a later one for the same purpose.
+// Takes the process into `taken`. False if there is a later one in its place.
 bool TakeIn(const GpuProcessRan& process, GpuProcesses& taken) {
-  std::optional<ProcessIdentity>& purpose = process.role == GpuProcess::kExecutor ? taken.executor
-                                            : process.role == GpuProcess::kSpare  ? taken.spare
-                                                                                 : taken.pool_owner;
-  if (purpose) return false;
-  purpose = IdentityOf(process);
-  const int place = static_cast<int>(process.place & 1);
-  if (process.role == GpuProcess::kExecutor) taken.place = place;
-  if (process.role == GpuProcess::kSpare) taken.place = 1 - place;
-  return true;
+  const ProcessIdentity identity = IdentityOf(process);
+  const int place = static_cast<int>(process.place);
+  switch (process.role) {
+    case GpuProcess::kExecutor:
+      return !taken.spares.contains(place) && taken.executors.emplace(place, identity).second;
+    case GpuProcess::kSpare:
+      return taken.spares.empty() && !taken.executors.contains(place) &&
+             taken.spares.emplace(place, identity).second;
+    case GpuProcess::kPoolOwner:
+      if (taken.pool_owner) return false;
+      taken.pool_owner = identity;
+      return true;
+  }
+  return false;
 }
 
 using GpuSet = std::set<GpuIndex>;

@@ -17,11 +17,14 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using Cause = RequestFailure::Cause;
 
-ClientRequest::ClientRequest(Source source, const RouterConfig& config, RequestFailure& failure)
+ClientRequest::ClientRequest(Source source, const RouterConfig& config, BodySpool& spool,
+                             RequestFailure& failure, Bytes min_bytes_per_second)
     : source_(std::move(source)),
       config_(config),
       failure_(failure),
-      is_head_request_(source_.parser.get().method() == http::verb::head) {}
+      is_head_request_(source_.parser.get().method() == http::verb::head),
+      patience_(config.client_timeout, min_bytes_per_second),
+      body_(spool, config.request_buffer_bytes) {}
 
 bool ClientRequest::SaysWhereItEnds(const Head::header_type& head) {
   const std::size_t codings = head.count(http::field::transfer_encoding);
@@ -68,55 +71,62 @@ ClientRequest::Head ClientRequest::MakeUpstreamHead(const std::string& target,
   return head;
 }
 
-asio::awaitable<bool> ClientRequest::ReadAhead() {
-  const bool has_read = co_await ReadToBuffer();
-  is_held_ = has_read && is_read();
-  co_return has_read;
+asio::awaitable<bool> ClientRequest::ReadBody() {
+  if (is_read()) co_return true;
+  const bool is_met = co_await MeetExpectation();
+  if (!is_met) co_return false;
+  while (!is_read()) {
+    std::string piece;
+    const bool has_come = co_await ReadPiece(piece);
+    if (!has_come) co_return false;
+    if (piece.empty()) continue;
+    const absl::Status kept = co_await body_.Append(std::move(piece));
+    if (!kept.ok()) failure_.Set(Cause::kNoRoomForBody, std::string(kept.message()));
+    if (failure_) co_return false;
+  }
+  co_return true;
 }
 
-asio::awaitable<bool> ClientRequest::ReadToBuffer() {
-  if (is_read()) co_return true;
-  if (source_.parser.get().count(http::field::expect) > 0) {
-    source_.stream.expires_after(config_.client_timeout);
-    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-    const auto [error, bytes] =
-        co_await asio::async_write(source_.stream, asio::buffer(kContinue), kAwait);
-    if (error) {
-      failure_.Set(Cause::kClientGone, error.message());
+asio::awaitable<bool> ClientRequest::MeetExpectation() {
+  if (source_.parser.get().count(http::field::expect) == 0) co_return true;
+  source_.stream.expires_after(config_.client_timeout);
+  static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+  const auto [error, bytes] =
+      co_await asio::async_write(source_.stream, asio::buffer(kContinue), kAwait);
+  if (error) failure_.Set(Cause::kClientGone, error.message());
+  co_return !error;
+}
+
+// Fills the piece, unless the body ends before: small pieces would cost the disk a write each.
+asio::awaitable<bool> ClientRequest::ReadPiece(std::string& piece) {
+  piece.resize(NextPieceBytes());
+  auto& rest = source_.parser.get().body();
+  rest.data = piece.data();
+  rest.size = piece.size();
+  while (!is_read() && rest.size > 0) {
+    const Duration patience = patience_.Left(body_.size() + piece.size() - rest.size);
+    if (patience == Duration::zero()) {
+      failure_.Set(Cause::kClientGone, "the client sends the body too slowly");
       co_return false;
     }
-  }
-  while (!is_read() && ahead_.size() < config_.request_buffer_bytes) {
-    const std::size_t before = ahead_.size();
-    ahead_.resize(std::min<std::size_t>(config_.request_buffer_bytes, before + kPieceBytes));
-    auto& body = source_.parser.get().body();
-    body.data = ahead_.data() + before;
-    body.size = ahead_.size() - before;
-    source_.stream.expires_after(config_.client_timeout);
+    const TimePoint begin = SteadyClock().Now();
+    source_.stream.expires_after(patience);
     const auto [error, bytes] =
         co_await http::async_read_some(source_.stream, source_.buffer, source_.parser, kAwait);
-    ahead_.resize(ahead_.size() - body.size);
+    patience_.Spend(SteadyClock().Now() - begin);
     if (error && error != http::error::need_buffer) {
       NoteError(error);
       co_return false;
     }
   }
+  piece.resize(piece.size() - rest.size);
   co_return true;
 }
 
-asio::awaitable<boost::system::error_code> ClientRequest::ReadPiece(std::string& piece) {
-  piece.resize(kPieceBytes);
-  auto& body = source_.parser.get().body();
-  body.data = piece.data();
-  body.size = piece.size();
-  if (!is_read()) {
-    source_.stream.expires_after(config_.client_timeout);
-    const auto [error, bytes] =
-        co_await http::async_read_some(source_.stream, source_.buffer, source_.parser, kAwait);
-    if (error && error != http::error::need_buffer) co_return error;
-  }
-  piece.resize(piece.size() - body.size);
-  co_return boost::system::error_code();
+std::size_t ClientRequest::NextPieceBytes() const {
+  const std::uint64_t room = body_.NextPieceBytes();
+  return std::clamp<std::uint64_t>(source_.parser.content_length_remaining().value_or(room), 1,
+                                   room);
 }
 
 void ClientRequest::NoteError(const boost::system::error_code& error) {
@@ -131,13 +141,7 @@ void ClientRequest::NoteError(const boost::system::error_code& error) {
 }
 
 bool ClientRequest::has_body() const {
-  return !is_read() || !ahead_.empty() || source_.parser.get().has_content_length();
-}
-
-std::optional<std::uint64_t> ClientRequest::length() const {
-  const auto length = source_.parser.content_length();
-  if (!length) return std::nullopt;
-  return *length;
+  return body_.size() > 0 || source_.parser.get().has_content_length();
 }
 
 bool ClientRequest::IsIdempotent() const {

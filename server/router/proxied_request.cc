@@ -30,7 +30,7 @@ ProxiedRequest::ProxiedRequest(RouterCore& core, ClientRequest::Source client,
       request_id_(std::move(request_id)),
       changed_(core.io),
       failure_([this] { OnFailure(); }),
-      request_(std::move(client), core.config, failure_),
+      request_(std::move(client), core.config, core.spool, failure_),
       response_(core.config.response_buffer_bytes, !request_.is_head_request(),
                 /*holds_end=*/function_.saves_requests()),
       lease_(core.io, core.desk, failure_),
@@ -61,7 +61,9 @@ asio::awaitable<bool> ProxiedRequest::Run() {
     failure_.Set(Cause::kRefused, refusal->reason);
     co_return co_await Refuse(*refusal);
   }
-  if (co_await request_.ReadAhead()) {
+  // Before a GPU is asked for: a slow sender must not hold one.
+  const bool is_body_here = co_await request_.ReadBody();
+  if (is_body_here) {
     watch_ = core_.hangups.Watch(request_.stream().socket().native_handle(), [this] {
       failure_.Set(Cause::kClientGone, "the client closed the connection");
     });
@@ -76,9 +78,10 @@ asio::awaitable<bool> ProxiedRequest::Run() {
     }
   }
   if (failure_ && !failure_.IsClientAway() && !is_client_head_sent_) {
-    // First the GPU, then the client: it may be slow.
+    // First the GPU and the room, then the client: it may be slow.
     co_await transfer_.End();
     ReleaseLease();
+    request_.DropBody();
     co_return co_await Refuse(failure_.ToRefusal(function_, core_.config));
   }
   Record(response_.status());

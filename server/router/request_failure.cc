@@ -58,6 +58,12 @@ Refusal RequestFailure::ToRefusal(const FunctionConfig& function,
           fmt::format("the body is longer than max_body_bytes ({} bytes)", config.max_body_bytes)};
     case Cause::kClientBodyMalformed:
       return {400, "malformed_body", fmt::format("the body is malformed: {}", detail_)};
+    case Cause::kNoRoomForBody:
+      return {503, "spool_full",
+              fmt::format("there is no room for the body: {}; send the request again later, raise "
+                          "spool_limit or make room in spool_dir",
+                          detail_),
+              kRetrySoonSeconds};
     case Cause::kNotGranted:
       return RefusalOfGrant(name, config);
     case Cause::kLeaseLost:
@@ -99,6 +105,7 @@ RequestOutcome RequestFailure::OutcomeOf(unsigned status) const {
     case Cause::kRefused:
     case Cause::kClientBodyMalformed:
     case Cause::kClientBodyTooLarge:
+    case Cause::kNoRoomForBody:
       return RequestOutcome::kRejected;
     case Cause::kUpstreamTimeout:
       return RequestOutcome::kTimeout;
@@ -122,10 +129,12 @@ scheduler::Ending RequestFailure::EndingOf(bool is_answered, bool is_server_erro
     case Cause::kNone:
       if (!is_answered) break;
       return is_server_error ? scheduler::Ending::kFailed : scheduler::Ending::kAnswered;
-    // The client has gone or sent a body that no function can answer; or no lease was granted.
+    // The client has gone or sent a body that no function can answer or that found no room; or no
+    // lease was granted.
     case Cause::kClientGone:
     case Cause::kClientBodyMalformed:
     case Cause::kClientBodyTooLarge:
+    case Cause::kNoRoomForBody:
     case Cause::kAborted:
     case Cause::kRefused:
     case Cause::kNotGranted:

@@ -22,7 +22,8 @@ class RequestFailure {
     kClientGone,  // the client closed the connection, or stalled
     kClientBodyMalformed,
     kClientBodyTooLarge,
-    kNotGranted,  // the broker refused a lease
+    kNoRoomForBody,  // or the disk, where bodies are, fails
+    kNotGranted,     // the broker refused a lease
     kLeaseLost,
     kUpstreamDown,  // the function's server takes no connections
     kUpstreamBroken,

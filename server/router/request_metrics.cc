@@ -32,6 +32,22 @@ struct RequestCounts {
   Histogram* run = nullptr;
 };
 
+// A gauge for each place of bodies.
+class PlaceGauges {
+ public:
+  explicit PlaceGauges(Family<Gauge>& family)
+      : memory_(family.Add({{"place", "memory"}})), disk_(family.Add({{"place", "disk"}})) {}
+
+  void Set(const BodyBytes& bytes) {
+    memory_.Set(static_cast<double>(bytes.memory));
+    disk_.Set(static_cast<double>(bytes.disk));
+  }
+
+ private:
+  Gauge& memory_;
+  Gauge& disk_;
+};
+
 }  // namespace
 
 struct RequestMetrics::Series {
@@ -84,6 +100,10 @@ struct RequestMetrics::Series {
   Gauge& is_attached =
       AddGauge(registry, "torpor_router_attached", "1 while torpord is there for the router.")
           .Add({});
+  PlaceGauges bodies{
+      AddGauge(registry, "torpor_request_body_bytes", "Bodies of requests in the router.")};
+  PlaceGauges body_limits{AddGauge(registry, "torpor_request_body_limit_bytes",
+                                   "Limits of torpor_request_body_bytes.")};
 
   Mutex mutex;
   std::map<std::string, RequestCounts> counts ABSL_GUARDED_BY(mutex);
@@ -130,6 +150,10 @@ void RequestMetrics::OnUnknownFunction() { series_->unknown_function.Increment()
 void RequestMetrics::OnConnections(int open) { series_->connections.Set(open); }
 
 void RequestMetrics::OnAttached(bool is_attached) { series_->is_attached.Set(is_attached ? 1 : 0); }
+
+void RequestMetrics::OnBodies(const BodyBytes& used) { series_->bodies.Set(used); }
+
+void RequestMetrics::OnBodyLimits(const BodyBytes& limits) { series_->body_limits.Set(limits); }
 
 std::string RequestMetrics::Render() {
   return prometheus::TextSerializer().Serialize(series_->registry.Collect());

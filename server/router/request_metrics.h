@@ -5,6 +5,7 @@
 
 #include "server/broker/request_record.h"
 #include "server/config/config.h"
+#include "server/router/body_bytes.h"
 
 namespace torpor::server {
 
@@ -24,6 +25,9 @@ class RequestMetrics {
   void OnUnknownFunction();
   void OnConnections(int open);
   void OnAttached(bool is_attached);
+  // What bodies of requests take, and may take.
+  void OnBodies(const BodyBytes& used);
+  void OnBodyLimits(const BodyBytes& limits);
 
   // Returns the router's part of the text of /metrics.
   std::string Render();

@@ -29,7 +29,14 @@ RouterCore::RouterCore(const Router::Options& router_options, Router::Parts rout
       desk(io, *parts.broker),
       inquiries(io, *parts.node),
       hangups(io),
-      upstreams(io) {}
+      upstreams(io),
+      spool(io, config, *parts.metrics) {}
+
+void RouterCore::SetOptions(const Router::Options& options) {
+  config = options.config;
+  drain_timeout = options.drain_timeout;
+  spool.Configure(config);
+}
 
 void RouterCore::SetFunctions(const std::map<std::string, FunctionConfig>& configured) {
   functions.clear();
@@ -113,10 +120,7 @@ class AsioRouter final : public Router {
   }
 
   void SetOptions(const Options& options) override {
-    asio::post(core_.io, [this, options] {
-      core_.config = options.config;
-      core_.drain_timeout = options.drain_timeout;
-    });
+    asio::post(core_.io, [this, options] { core_.SetOptions(options); });
   }
 
   void Post(std::function<void()> task) override { asio::post(core_.io, std::move(task)); }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "server/config/config.h"
+#include "server/router/body_spool.h"
 #include "server/router/hangup_watcher.h"
 #include "server/router/inquiry_desk.h"
 #include "server/router/lease_desk.h"
@@ -26,6 +27,9 @@ struct RouterCore {
   // Returns nullptr if there is no such function.
   std::shared_ptr<const FunctionConfig> FindFunction(const std::string& name) const;
 
+  // Replaces all settings but the addresses.
+  void SetOptions(const Router::Options& options);
+
   // Counts a request in progress. The matching EndRequest may complete a drain.
   void BeginRequest() { ++active_requests; }
   void EndRequest();
@@ -38,6 +42,7 @@ struct RouterCore {
   InquiryDesk inquiries;
   HangupWatcher hangups;
   UpstreamPools upstreams;
+  BodySpool spool;
   // By name. A request keeps its function's as it was when the request came.
   std::map<std::string, std::shared_ptr<const FunctionConfig>> functions;
   std::set<ClientConnection*> connections;

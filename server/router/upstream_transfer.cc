@@ -18,6 +18,7 @@ namespace http = boost::beast::http;
 using Cause = RequestFailure::Cause;
 
 static constexpr std::uint32_t kMaxUpstreamHeaderBytes = 256 * 1024;
+static constexpr std::uint64_t kAnswerPieceBytes = std::uint64_t{64} * 1024;
 
 asio::awaitable<void> UpstreamTransfer::Forward(const std::string& upstream,
                                                 const std::shared_ptr<UpstreamPool>& pool) {
@@ -64,6 +65,7 @@ asio::awaitable<bool> UpstreamTransfer::Open() {
 }
 
 void UpstreamTransfer::Start() {
+  is_upload_over_ = false;
   is_upload_done_ = false;
   running_ = 2;
   const auto on_end = [this](const std::exception_ptr& exception) {
@@ -81,8 +83,6 @@ asio::awaitable<void> UpstreamTransfer::End() {
   is_ending_ = true;
   if (connection_ != nullptr) connection_->stream.close();
   room_.Notify();
-  // An answer may come before the whole request was sent; then the client's rest is not read.
-  parts_.request.stream().cancel();
   while (running_ > 0) co_await parts_.changed.Wait();
   is_ending_ = false;
 }
@@ -95,7 +95,7 @@ void UpstreamTransfer::Interrupt() {
 // The upstream closed a kept-alive connection just as the request went out.
 bool UpstreamTransfer::MayTryAgain() const {
   return connection_ != nullptr && connection_->is_reused && !is_response_begun_ &&
-         parts_.request.is_held() && parts_.request.IsIdempotent();
+         parts_.request.IsIdempotent();
 }
 
 bool UpstreamTransfer::MayGoElsewhere() const {
@@ -103,43 +103,41 @@ bool UpstreamTransfer::MayGoElsewhere() const {
   const Cause cause = parts_.failure.cause();
   // Nothing of the request was sent.
   if (cause == Cause::kUpstreamDown) return true;
-  return cause == Cause::kUpstreamBroken && parts_.request.is_held() &&
-         parts_.function.second_tries;
+  return cause == Cause::kUpstreamBroken && parts_.function.second_tries;
 }
 
-asio::awaitable<void> UpstreamTransfer::Upload() { is_upload_done_ = co_await UploadPieces(); }
+asio::awaitable<void> UpstreamTransfer::Upload() {
+  is_upload_done_ = co_await UploadPieces();
+  is_upload_over_ = true;
+  DropSentBody();
+}
 
 asio::awaitable<bool> UpstreamTransfer::UploadPieces() {
   ClientRequest& request = parts_.request;
-  const std::string& ahead = request.ahead();
   ClientRequest::Head head = head_;
-  if (request.is_read() && request.has_body()) {
-    head.content_length(ahead.size());
-  } else if (request.has_body() && request.length()) {
-    head.content_length(*request.length());
-  } else if (request.has_body()) {
-    head.chunked(true);
-  }
-  // Without data nothing is sent; an empty chunk would end the body.
-  const auto set_body = [&head, &request](const std::string& data) {
-    head.body().data = data.empty() ? nullptr : const_cast<char*>(data.data());
-    head.body().size = data.size();
-    head.body().more = !request.is_read();
-  };
-  set_body(ahead);
+  if (request.has_body()) head.content_length(request.body().size());
   http::request_serializer<http::buffer_body> serializer(head);
   std::string piece;
-  for (;;) {
+  for (std::uint64_t sent = 0;;) {
+    const absl::Status status = co_await request.body().Read(sent, piece);
+    if (!status.ok()) {
+      parts_.failure.Set(Cause::kNoRoomForBody, std::string(status.message()));
+      co_return false;
+    }
+    sent += piece.size();
+    head.body().data = piece.empty() ? nullptr : piece.data();
+    head.body().size = piece.size();
+    head.body().more = sent < request.body().size();
     const auto [error, bytes] = co_await http::async_write(connection_->stream, serializer, kAwait);
     if (!error) co_return true;
     // An upstream may answer without reading all; Download tells whether it did.
     if (error != http::error::need_buffer) co_return false;
-    if (const ErrorCode read_error = co_await request.ReadPiece(piece)) {
-      if (!parts_.response.is_complete()) request.NoteError(read_error);
-      co_return false;
-    }
-    set_body(piece);
   }
+}
+
+// Once an answer has begun, the request is not sent a second time.
+void UpstreamTransfer::DropSentBody() {
+  if (is_upload_over_ && is_response_begun_) parts_.request.DropBody();
 }
 
 asio::awaitable<void> UpstreamTransfer::Download() {
@@ -175,17 +173,17 @@ asio::awaitable<bool> UpstreamTransfer::ReadHead(std::optional<Parser>& parser) 
       co_return false;
     }
   }
+  DropSentBody();
   parts_.response.SetHead(parser->get());
   co_return true;
 }
 
 asio::awaitable<bool> UpstreamTransfer::ReadBody(Parser& parser) {
-  constexpr std::uint64_t kPieceBytes = ClientRequest::kPieceBytes;
   while (!parser.is_done()) {
     while (parts_.response.IsFull() && !parts_.failure) co_await room_.Wait();
     if (parts_.failure) co_return false;
-    const std::uint64_t remaining = parser.content_length_remaining().value_or(kPieceBytes);
-    std::string piece(std::clamp<std::uint64_t>(remaining, 1, kPieceBytes), '\0');
+    const std::uint64_t remaining = parser.content_length_remaining().value_or(kAnswerPieceBytes);
+    std::string piece(std::clamp<std::uint64_t>(remaining, 1, kAnswerPieceBytes), '\0');
     auto& body = parser.get().body();
     body.data = piece.data();
     body.size = piece.size();

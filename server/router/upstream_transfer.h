@@ -18,8 +18,9 @@
 namespace torpor::server {
 
 // Carries one request to its function's server and the answer into the ResponseBuffer. Two
-// coroutines run at one time: Upload, from client to upstream, and Download, from upstream into the
-// buffer. The lease is needed until the buffer has the whole answer. Used on the router's thread.
+// coroutines run at one time: Upload, from the spool to the upstream, and Download, from upstream
+// into the buffer. The lease is needed until the buffer has the whole answer. Used on the router's
+// thread.
 class UpstreamTransfer {
  public:
   // The transfer's environment; must outlive the transfer.
@@ -49,7 +50,7 @@ class UpstreamTransfer {
   boost::asio::awaitable<void> Forward(const std::string& upstream,
                                        const std::shared_ptr<UpstreamPool>& pool);
   // Whether the failed request may be sent to another server of the function: nothing of an answer
-  // came, and the request is at hand. A function that keeps state must not have got the request.
+  // came. A function that keeps state must not have got the request.
   bool MayGoElsewhere() const;
   // Breaks off and returns once neither coroutine runs. Before the destructor.
   boost::asio::awaitable<void> End();
@@ -70,6 +71,7 @@ class UpstreamTransfer {
   bool MayTryAgain() const;
   Awaitable<void> Upload();
   Awaitable<bool> UploadPieces();
+  void DropSentBody();
   Awaitable<void> Download();
   Awaitable<bool> ReadHead(std::optional<Parser>& parser);
   Awaitable<bool> ReadBody(Parser& parser);
@@ -85,6 +87,7 @@ class UpstreamTransfer {
   std::unique_ptr<UpstreamConnection> connection_;
   int running_ = 0;  // of Upload and Download
   bool is_ending_ = false;
+  bool is_upload_over_ = false;  // whether done or broken off
   bool is_upload_done_ = false;
   bool is_response_begun_ = false;  // a byte of the answer came
 };

@@ -75,9 +75,10 @@ class ProcessRouter final : public RemoteRouter {
 
   std::string SocketPath() const { return config_.run_dir + "/router.sock"; }
 
-  RouterProcessSettings SettingsOf(const RouterConfig& router) const {
+  RouterProcessSettings SettingsOf(RouterConfig router) const {
+    if (router.spool_dir.empty()) router.spool_dir = config_.state_dir + "/spool";
     return {.torpord_socket = SocketPath(),
-            .router = router,
+            .router = std::move(router),
             .drain_timeout = config_.drain_timeout,
             .log = config_.log};
   }

@@ -64,6 +64,20 @@ template <>
 inline constexpr auto kWordsOf<NumaBinding> =
     std::to_array<Word<NumaBinding>>({{NumaBinding::kAuto, "auto"}, {NumaBinding::kOff, "off"}});
 
+// What becomes of system calls that an executor has no need for.
+enum class Seccomp {
+  kAuto,     // as kEnforce with the emulator, as kLog with NVIDIA's driver
+  kEnforce,  // they fail
+  kLog,      // the kernel logs them
+  kOff,      // nothing
+};
+template <>
+inline constexpr auto kWordsOf<Seccomp> = std::to_array<Word<Seccomp>>({{Seccomp::kAuto, "auto"},
+                                                                        {Seccomp::kEnforce,
+                                                                         "enforce"},
+                                                                        {Seccomp::kLog, "log"},
+                                                                        {Seccomp::kOff, "off"}});
+
 // Minimum size of a group in which images are swapped in.
 inline constexpr Bytes kMinGroupBytes = 64 * kKiB;
 

@@ -93,6 +93,10 @@ Settings<DeviceSettings> MakeDeviceTable() {
           "spare_executor", FlagKind(), &Target::spare_executor,
           "Keep a second executor ready for each GPU, which takes over when the first dies; "
           "costs the GPU's memory of two more CUDA contexts"),
+      MakeSetting(
+          "seccomp", ChoiceKind<Seccomp>(), &Target::seccomp,
+          "What becomes of system calls and files that executors have no need for: refused, "
+          "logged, or nothing; auto: refused with the emulator, logged with a GPU"),
   };
 }
 

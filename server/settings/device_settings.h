@@ -27,6 +27,7 @@ struct DeviceSettings {
   HugePages huge_pages = HugePages::kAuto;
   NumaBinding numa_binding = NumaBinding::kAuto;
   bool spare_executor = true;  // a second executor takes over at once when the first has died
+  Seccomp seccomp = Seccomp::kAuto;
 
   bool operator==(const DeviceSettings&) const = default;
 };

@@ -17,10 +17,11 @@ namespace torpor::server {
 struct ExecutorSettings {
   int gpu = 0;                    // index as the driver counts
   std::uint64_t epoch = 0;        // tells starts of executors for one GPU apart
-  int place = 0;                  // 0 or 1, of the two executors of a GPU
+  int place = 0;                  // of the GPU's executors, each with a place of its own
   std::string daemon_socket;      // torpord's node socket, for the executor to dial
   std::string socket;             // where to serve functions
   unsigned socket_mode = 0600;    // of `socket`
+  int contexts = 1;               // of the GPU's executors and spare: for the owner to leave room
   std::string pool_socket{};      // of the GPU memory's owner; empty: the executor itself
   std::string descriptor_socket;  // where torpord hands out memory files
   std::string module_dir;         // the node's modules

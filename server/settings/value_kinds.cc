@@ -100,6 +100,14 @@ absl::StatusOr<int> CountKind::Parse(std::string_view text) const {
   return static_cast<int>(count);
 }
 
+absl::StatusOr<int> CountOrAutoKind::Parse(std::string_view text) const {
+  if (text == "auto") return 0;
+  const absl::StatusOr<int> count = CountKind{.min = 1, .max = max}.Parse(text);
+  if (count.ok()) return count;
+  return absl::InvalidArgumentError(
+      fmt::format("{} is no number from 1 to {}; write such a number, or auto", Quoted(text), max));
+}
+
 absl::StatusOr<int> LimitKind::Parse(std::string_view text) const {
   constexpr std::uint64_t kMax = 1'000'000;
   TORPOR_ASSIGN_OR_RETURN(const std::uint64_t limit, ParseUnsigned(text));

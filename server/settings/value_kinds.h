@@ -139,6 +139,17 @@ struct CountKind {
   std::string value_name() const { return "COUNT"; }
 };
 
+// A whole number from 1 to max, or "auto", which is 0.
+struct CountOrAutoKind {
+  using Value = int;
+  static constexpr bool kIsPath = false;
+  int max = std::numeric_limits<int>::max();
+
+  absl::StatusOr<Value> Parse(std::string_view text) const;
+  std::string Format(Value value) const { return value == 0 ? "auto" : std::to_string(value); }
+  std::string value_name() const { return "COUNT"; }
+};
+
 // A limit from 1 to a million, or 0 for any number.
 struct LimitKind {
   using Value = int;

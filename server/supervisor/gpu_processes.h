@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 
 #include "server/supervisor/process_record.h"
@@ -8,10 +9,12 @@ namespace torpor::server {
 
 // A GPU's processes, left by an earlier torpord.
 struct GpuProcesses {
-  std::optional<ProcessIdentity> executor{};  // serves
-  std::optional<ProcessIdentity> spare{};
+  // By their places (ExecutorSettings::place).
+  std::map<int, ProcessIdentity> executors{};   // serve
+  std::map<int, ProcessIdentity> spares{};      // at most one
   std::optional<ProcessIdentity> pool_owner{};  // none: the executor owns the GPU's memory
-  int place = 0;  // the executor's, dead or alive; the spare has the other one
+
+  bool empty() const { return executors.empty() && spares.empty() && !pool_owner; }
 
   bool operator==(const GpuProcesses&) const = default;
 };

@@ -30,31 +30,33 @@ namespace torpor::server {
 class ProcessListener {
  public:
   virtual ~ProcessListener() = default;
-  // The process with `epoch` is the GPU's executor from now on: it is about to start, or has been
+  // The process with `epoch` is the executor at this seat from now on: a process about to start, or
   // the spare.
-  virtual void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) = 0;
+  virtual void OnExecutorStarting(ExecutorSeat seat, std::uint64_t epoch) = 0;
   // A process that an earlier torpord has started goes on, with `epoch` from now on.
-  virtual void OnExecutorAdopted(GpuIndex gpu, std::uint64_t epoch, pid_t process) = 0;
+  virtual void OnExecutorAdopted(ExecutorSeat seat, std::uint64_t epoch, pid_t process) = 0;
   // `signal`: ended the process; 0 if no signal did, or nobody knows.
-  virtual void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) = 0;
+  virtual void OnExecutorExited(ExecutorSeat seat, std::uint64_t epoch, pid_t process,
+                                int signal) = 0;
 
   virtual void OnSpareStarting(GpuIndex gpu, std::uint64_t epoch) = 0;
   virtual void OnSpareAdopted(GpuIndex gpu, std::uint64_t epoch, pid_t process) = 0;
   virtual void OnSpareExited(GpuIndex gpu, std::uint64_t epoch) = 0;
 };
 
-// Keeps an executor process alive for each GPU and, where wanted, the process that owns the GPU's
-// memory, and a spare executor. When an executor has ended, the spare is the executor at once;
-// without a spare another process is started, at once the first time, then after ever longer
-// pauses. The end of the memory's owner ends the GPU's executors before another owner is started.
-// No process outlives the supervisor, unless left. Thread-safe.
+// Keeps an executor process alive at each wanted seat of each GPU and, where wanted, the process
+// that owns the GPU's memory, and a spare executor. When an executor has ended, the spare takes the
+// seat at once, as a newly wanted one; without a spare another process is started, at once the
+// first time, then after ever longer pauses. The end of the memory's owner ends the GPU's executors
+// before another owner is started. No process outlives the supervisor, unless left. Thread-safe.
 class Supervisor final : public ExecutorProcesses {
  public:
   struct Options {
     std::vector<GpuIndex> gpus;
     std::function<ProcessCommand(GpuIndex gpu, std::uint64_t epoch, int place)> executor_command;
-    // Null: executors own the GPUs' memory, and have no spares.
+    // Null: executors own the GPUs' memory, one a GPU, and have no spares.
     std::function<ProcessCommand(GpuIndex gpu)> pool_owner_command;
+    bool keeps_spares = true;  // where the memory has an owner
     RestartPauses::Options pauses;
     // Nobody waits for a spare, and a GPU may have no room for one.
     RestartPauses::Options spare_pauses{.longest = std::chrono::minutes(1)};
@@ -69,7 +71,9 @@ class Supervisor final : public ExecutorProcesses {
   ~Supervisor() override;  // Stop(0)
 
   void Kill(GpuIndex gpu, std::uint64_t epoch) override;
+  void Replace(GpuIndex gpu, std::uint64_t epoch) override;
   void KeepSpare(GpuIndex gpu) override;
+  void Want(ExecutorSeat seat) override;
 
   // Whether `pid` is a running executor's, or spare's.
   bool IsExecutor(pid_t pid) const;
@@ -90,26 +94,38 @@ class Supervisor final : public ExecutorProcesses {
     TimePoint started;
     TimePoint next_start;
     RestartPauses pauses;
-    int end_signal = 0;  // of the last process
+    // Of the last process.
+    pid_t ended = 0;
+    int end_signal = 0;
+    bool is_replaced = false;
 
     bool runs() const { return process != nullptr; }
   };
   // The processes of a GPU.
   struct Slot {
-    Life executor;
+    std::map<int, Life> executors;  // by seat
     Life spare;
     Life pool_owner;
     bool keeps_spare = false;
 
-    bool has_executors() const { return executor.runs() || spare.runs(); }
+    bool has_executors() const;
+    // Calls `with_life` for the executors, the spare and the memory's owner.
+    template <typename Do>
+    void ForEach(const Do& with_life);
+    // Returns the lowest place that no running executor has.
+    int FreePlace() const;
   };
   enum class Step { kPromoteSpare, kStartPoolOwner, kStartExecutor, kStartSpare };
   struct DueStep {
     Step step;
     TimePoint when;
+    int seat = 0;  // of the executor
   };
 
-  static void Adopt(const GpuProcesses& left, std::uint64_t& next_epoch, Slot& slot);
+  // Kills the executor or spare of this epoch, if it runs.
+  void Kill(GpuIndex gpu, std::uint64_t epoch, bool is_replaced);
+  Life NewLife(const RestartPauses::Options& pauses) const;
+  void Adopt(const GpuProcesses& left, Slot& slot);
   void Run();
   void TellAdopted();
   // Waits for an end, a stop or the next step.
@@ -117,13 +133,20 @@ class Supervisor final : public ExecutorProcesses {
   // Returns what to do next for a GPU if nothing ends before; nullopt: nothing.
   std::optional<DueStep> NextStep(const Slot& slot) const;
   void TakeDueSteps();
-  void Take(Step step, GpuIndex gpu);
-  void PromoteSpare(GpuIndex gpu);
-  // Another process is the executor: no spare starts before the GPU is served again. A spare would
+  void Take(const DueStep& due, GpuIndex gpu);
+  void PromoteSpare(ExecutorSeat seat);
+  void StartExecutor(ExecutorSeat seat);
+  void StartSpare(GpuIndex gpu);
+  void StartPoolOwner(GpuIndex gpu);
+  // Another process is an executor: no spare starts before the GPU is served again. A spare would
   // hold up the executor, and take memory while the memory's owner measures.
   void ExpectKeepSpare(GpuIndex gpu);
-  // Starts the program for `life`; or plans the next attempt.
-  void Start(GpuIndex gpu, Life Slot::*life, const char* what, std::uint64_t epoch, int place);
+  int FreePlace(GpuIndex gpu) const;
+  // Has the program run as `life`, of whatever `process` came of the start; without one plans the
+  // next attempt.
+  void Begin(GpuIndex gpu, Life& life, const char* what, std::uint64_t epoch, int place,
+             absl::StatusOr<std::unique_ptr<ChildProcess>> process)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReapEnded();
   // Whether the process has ended; if so, logs why, and plans the next start.
   bool Reap(GpuIndex gpu, const char* what, Life& life) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -14,6 +14,7 @@
 #include <regex>
 #include <utility>
 
+#include "absl/strings/str_replace.h"
 #include "base/units.h"
 #include "tests/e2e/await.h"
 #include "tests/e2e/metrics_page.h"
@@ -93,7 +94,9 @@ EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::s
         yaml += "    memory_limit: 1GiB\n";
       }
       if (i == 0) yaml += "    gpus: " + std::to_string(gpus) + "\n";
-      if (!function_setting.empty()) yaml += "    " + function_setting + "\n";
+      if (!function_setting.empty()) {
+        yaml += "    " + absl::StrReplaceAll(function_setting, {{"{function}", function}}) + "\n";
+      }
       if (slash != std::string::npos) yaml += "    instances:\n";
     }
     // Known before the function starts: it is in the configuration.

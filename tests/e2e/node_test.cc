@@ -132,7 +132,7 @@ TEST_F(Node, ConcurrentRequestsQueueAndAreAllAnswered) {
 
 TEST_F(Node, TheDaemonsExecutorsAreOnOneEmulatedNode) {
   ASSERT_NO_FATAL_FAILURE(Start(kTwoLinkedGpus, {"a", "b"}, {"a", "b"}));
-  const std::string path = node_->folder().path() + "/emulator-node";
+  const std::string path = node_->folder().path() + "/gpus/emulator-node";
   auto account = emulator::ModelAccount::Open(path);
   ASSERT_TRUE(account.ok()) << account.failure().message;
   account->Reset();

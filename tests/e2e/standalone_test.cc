@@ -172,7 +172,7 @@ TEST_F(Standalone, ServesTheGpusOfTheTopologyFile) {
 }
 
 TEST_F(Standalone, TheTopologyMayBeAPreset) {
-  const auto run = Start(Shell("test -f ${TORPOR_SOCKET%/*}/emulator-node && " + kVectorAdd),
+  const auto run = Start(Shell("test -f ${TORPOR_SOCKET%/*}/gpus/emulator-node && " + kVectorAdd),
                          {"--gpus", "2", "--topology", "demo-2gpu"});
   EXPECT_EQ(run->Wait(kPatience), 0) << run->Stderr();
   ExpectNothingLeft({});

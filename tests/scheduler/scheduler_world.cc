@@ -86,6 +86,8 @@ std::string SchedulerWorld::Step() {
       break;
     case 7:
       if (Below(8) == 0) BreakOrMendSomeGpu();
+      if (Below(8) == 0) LoseSomeDomain();
+      if (Below(8) == 0) Tell(ImagesUnwanted{SomeGpu(), {SomeLead()}});
       if (Below(8) == 0) ChangeSomeFunction();
       break;
     case 8:
@@ -518,6 +520,32 @@ void SchedulerWorld::CompleteSomeWriteBack() {
 
 void SchedulerWorld::CompleteWriteBack(const Place& place, bool is_clean) {
   if (write_backs_.erase(place) > 0) Tell(WriteBackDone{place.first, place.second, is_clean});
+}
+
+GpuIndex SchedulerWorld::SomeGpu() {
+  return std::next(is_up_.begin(), Below(is_up_.size()))->first;
+}
+
+InstanceId SchedulerWorld::SomeLead() { return lead_.at(shards_[Below(shards_.size())]); }
+
+void SchedulerWorld::LoseSomeDomain() {
+  const GpuIndex gpu = SomeGpu();
+  const InstanceId lead = SomeLead();
+  const auto is_its = [&](const Place& place) {
+    return place.second == gpu && lead_.at(place.first) == lead;
+  };
+  std::erase_if(images_, [&](const auto& entry) { return is_its(entry.first); });
+  std::erase_if(readers_, [&](const auto& entry) { return is_its(entry.first); });
+  for (auto& [source, readers] : readers_) {
+    if (lead_.at(source.first) == lead) readers.erase(gpu);
+  }
+  std::erase_if(write_backs_, is_its);
+  const auto lease = leases_.find(lead);
+  if (lease != leases_.end() && lease->second.gpus.contains(gpu)) {
+    Lose(lease->second);
+    leases_.erase(lease);
+  }
+  Tell(ImagesLost{gpu, {lead}});
 }
 
 void SchedulerWorld::BreakOrMendSomeGpu() {

@@ -99,6 +99,10 @@ class SchedulerWorld {
   // All that is outstanding now.
   void CompleteEverything();
   void BreakOrMendSomeGpu();
+  // An instance's executor on a GPU dies, beside others there.
+  void LoseSomeDomain();
+  GpuIndex SomeGpu();
+  InstanceId SomeLead();
   std::uint32_t Below(std::size_t bound) {
     return static_cast<std::uint32_t>(choose_() % static_cast<std::uint32_t>(bound));
   }

@@ -154,7 +154,7 @@ class LoadSoak : public testing::Test {
   }
 
   void PrintModelAccount() const {
-    auto account = emulator::ModelAccount::Open(node_.folder().path() + "/emulator-node");
+    auto account = emulator::ModelAccount::Open(node_.folder().path() + "/gpus/emulator-node");
     if (account.ok()) e2e::Say(account->Read().ToText() + "\n");
   }
 

@@ -229,6 +229,34 @@ std::string HumanBytes(std::uint64_t bytes) {
   return fmt::format("{:.1f}{}", value, kUnits[unit]);
 }
 
+// Which domains have executors; empty where no GPU has more than one.
+std::string ExecutorTable(const v1::NodeStatus& status) {
+  TextTable table({{"GPU", Align::kRight}, {"EXECUTOR", Align::kRight}, {"STATE"}, {"SERVES"}});
+  bool has_several = false;
+  for (const v1::GpuStatus& gpu : status.gpus()) {
+    has_several |= gpu.executors_size() > 1;
+    for (const v1::ExecutorStatus& executor : gpu.executors()) {
+      table.AddRow({std::to_string(gpu.gpu()),
+                    executor.pid() == 0 ? "-" : std::to_string(executor.pid()), executor.state(),
+                    OrDash(executor.domain())});
+    }
+  }
+  return has_several ? "\n" + table.Render() : "";
+}
+
+// What executors can do and need not; empty if nothing.
+std::string ConfinementText(const v1::NodeStatus& status) {
+  std::set<std::string> all;
+  for (const v1::GpuStatus& gpu : status.gpus()) {
+    for (const v1::ExecutorStatus& executor : gpu.executors()) {
+      all.insert(executor.not_confined().begin(), executor.not_confined().end());
+    }
+  }
+  std::string text;
+  for (const std::string& one : all) text += "\nexecutors are not confined in " + one;
+  return text.empty() ? text : text + "\n";
+}
+
 std::string StatusTable(const v1::NodeStatus& status) {
   std::string text = fmt::format(
       "state     {}\nversion   {}\nuptime    {}\nhttp      {}\nmetrics   {}\npolicy    {}\n"
@@ -262,17 +290,25 @@ std::string StatusTable(const v1::NodeStatus& status) {
                   gpu.spare_pid() == 0 ? "-" : std::to_string(gpu.spare_pid()),
                   OrDash(gpu.leased_to()), gpu.name()});
   }
-  return text + table.Render();
+  return text + table.Render() + ExecutorTable(status) + ConfinementText(status);
 }
 
 std::string StatusJson(const v1::NodeStatus& status) {
   Json gpus = Json::array();
   for (const v1::GpuStatus& gpu : status.gpus()) {
+    Json executors = Json::array();
+    for (const v1::ExecutorStatus& executor : gpu.executors()) {
+      executors.push_back({{"pid", executor.pid()},
+                           {"state", executor.state()},
+                           {"domain", executor.domain()},
+                           {"not_confined", executor.not_confined()}});
+    }
     gpus.push_back({{"gpu", gpu.gpu()},
                     {"name", gpu.name()},
                     {"uuid", gpu.uuid()},
                     {"state", gpu.state()},
                     {"executor_pid", gpu.executor_pid()},
+                    {"executors", executors},
                     {"spare_pid", gpu.spare_pid()},
                     {"pool_owner_pid", gpu.pool_owner_pid()},
                     {"executor_restarts", gpu.executor_restarts()},

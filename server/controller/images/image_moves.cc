@@ -15,9 +15,9 @@ void WhenArrived(ClientSession& session, ImageState::Task task) {
 
 void ImageMoves::Move(const SessionPtr& session, GpuIndex from, GpuIndex to, const OnDone& arrived,
                       const OnDone& left) {
-  const std::uint64_t epoch = executors_.At(from).epoch();
-  const auto left_it = [this, from, epoch, left](const OperationResult& result) {
-    left(executors_.At(from).epoch() == epoch ? result : OperationResult::Lost());
+  const std::uint64_t epoch = executors_.EpochOf(session->On(from));
+  const auto left_it = [this, session, from, epoch, left](const OperationResult& result) {
+    left(executors_.EpochOf(session->On(from)) == epoch ? result : OperationResult::Lost());
   };
   const auto leave = [=, this](const OperationResult& result) {
     if (session->image.HasReplicaOn(from)) session->image.NoteReplicaGoing(from);

@@ -30,14 +30,14 @@ void ImageSwaps::MakeReplica(const SessionPtr& session, const Task& then) {
     if (result.status.ok()) session->image.BecomeReplica();
   };
   WriteBack(session, at, WriteBackReason::kMove, /*drop=*/false, note,
-            [this, at, outcome, then] { AwaitEnd(at, *outcome, then); });
+            [this, session, at, outcome, then] { AwaitEnd(session->On(at), *outcome, then); });
 }
 
-void ImageSwaps::AwaitEnd(GpuIndex gpu, const OperationResult& outcome, const Task& then) {
+void ImageSwaps::AwaitEnd(ExecutorKey executor, const OperationResult& outcome, const Task& then) {
   // The executor is ending: unsaved changes are lost before the image goes elsewhere.
-  const bool is_ending = !outcome.status.ok() && executors_.At(gpu).is_attached();
+  const bool is_ending = !outcome.status.ok() && executors_.IsAttached(executor);
   if (!is_ending) return then();
-  executors_.AwaitLoss(gpu, [then](const OperationResult&) { then(); });
+  executors_.AwaitLoss(executor, [then](const OperationResult&) { then(); });
 }
 
 void ImageSwaps::DropOthers(const SessionPtr& session, GpuIndex gpu, const Task& then) {
@@ -45,8 +45,8 @@ void ImageSwaps::DropOthers(const SessionPtr& session, GpuIndex gpu, const Task&
   for (const GpuIndex replica : std::set<GpuIndex>(session->image.replicas())) {
     if (replica == gpu) continue;
     join.Add();
-    DropReplica(session, replica, [this, replica, join](const OperationResult& result) {
-      AwaitEnd(replica, result, [join] { join.Done(); });
+    DropReplica(session, replica, [this, session, replica, join](const OperationResult& result) {
+      AwaitEnd(session->On(replica), result, [join] { join.Done(); });
     });
   }
   const std::optional<GpuIndex> at = session->image.gpu();
@@ -56,7 +56,9 @@ void ImageSwaps::DropOthers(const SessionPtr& session, GpuIndex gpu, const Task&
     Leave(
         session, *at, WriteBackReason::kMove,
         [outcome](const OperationResult& result) { *outcome = result; },
-        [this, at = *at, outcome, join] { AwaitEnd(at, *outcome, [join] { join.Done(); }); });
+        [this, session, at = *at, outcome, join] {
+          AwaitEnd(session->On(at), *outcome, [join] { join.Done(); });
+        });
   }
   join.Done();
 }
@@ -81,13 +83,13 @@ void ImageSwaps::PrepareSource(const SessionPtr& session, std::optional<GpuIndex
     then(std::nullopt);
   };
   v1::DaemonMessage renew = SwapInMessage(*session, *source, std::nullopt);
-  executors_.Run(*source, std::move(renew),
+  executors_.Run(session->On(*source), std::move(renew),
                  [this, session, source = *source, done](const OperationResult& result) {
                    if (!result.status.ok()) return done(result);
                    v1::DaemonMessage message;
                    message.mutable_swap_out()->set_session_id(session->id.value);
                    message.mutable_swap_out()->set_becomes_source(true);
-                   executors_.Run(source, std::move(message), done);
+                   executors_.Run(session->On(source), std::move(message), done);
                  });
 }
 
@@ -120,14 +122,16 @@ void ImageSwaps::ReleaseSource(const SessionPtr& session, const OnDone& then) {
   v1::DaemonMessage message;
   message.mutable_release_source()->set_session_id(session->id.value);
   // Even if the source has died: its successor gets the memory as soon as nobody maps it.
-  executors_.Run(*reader, std::move(message), [=, this](const OperationResult& result) {
-    ImageState& image = session->image;
-    if (image.source() == source && image.arrives_at() == reader) image.SetSource(std::nullopt);
-    if (result.status_unless_lost().ok()) return then(result);
-    // The executor would keep reaching memory that soon belongs to another function.
-    executors_.KillAndAwait(
-        *reader, absl::StrCat("it does not let go of a copy: ", result.status.ToString()), then);
-  });
+  executors_.Run(
+      session->On(*reader), std::move(message), [=, this](const OperationResult& result) {
+        ImageState& image = session->image;
+        if (image.source() == source && image.arrives_at() == reader) image.SetSource(std::nullopt);
+        if (result.status_unless_lost().ok()) return then(result);
+        // The executor would keep reaching memory that soon belongs to another function.
+        executors_.KillAndAwait(
+            session->On(*reader),
+            absl::StrCat("it does not let go of a copy: ", result.status.ToString()), then);
+      });
 }
 
 void ImageSwaps::DropReplicaNow(const SessionPtr& session, GpuIndex gpu, const OnDone& then) {
@@ -137,13 +141,15 @@ void ImageSwaps::DropReplicaNow(const SessionPtr& session, GpuIndex gpu, const O
   drop.mutable_swap_out()->set_drop(true);
   // The host's image has all that counts.
   drop.mutable_swap_out()->set_forgets_changes(true);
-  executors_.Run(gpu, std::move(drop), [this, session, gpu, then](const OperationResult& result) {
-    if (result.status.ok()) session->image.ForgetReplica(gpu);
-    if (!result.status_unless_lost().ok()) {
-      executors_.Kill(gpu, absl::StrCat("a copy stays: ", result.status.ToString()));
-    }
-    then(result);
-  });
+  executors_.Run(session->On(gpu), std::move(drop),
+                 [this, session, gpu, then](const OperationResult& result) {
+                   if (result.status.ok()) session->image.ForgetReplica(gpu);
+                   if (!result.status_unless_lost().ok()) {
+                     executors_.Kill(session->On(gpu),
+                                     absl::StrCat("a copy stays: ", result.status.ToString()));
+                   }
+                   then(result);
+                 });
 }
 
 }  // namespace torpor::server

@@ -29,9 +29,10 @@ GpuIndex GpuOf(const InstanceLease& lease, const ClientSession& session) {
 
 void ImageSwaps::AddStep(const SessionPtr& session, GpuIndex gpu, const OnDone& then,
                          const StepQueue::Step& step) {
-  const std::uint64_t epoch = executors_.At(gpu).epoch();
-  session->steps.Add([this, gpu, epoch, then, step](const StepQueue::Finish& finish) {
-    if (executors_.At(gpu).epoch() == epoch) return step(finish);
+  const std::uint64_t epoch = executors_.EpochOf(session->On(gpu));
+  session->steps.Add([this, session, gpu, epoch, then, step](const StepQueue::Finish& finish) {
+    // 0: there was none yet.
+    if (epoch == 0 || executors_.EpochOf(session->On(gpu)) == epoch) return step(finish);
     then(OperationResult::Lost());
     finish();
   });
@@ -63,10 +64,10 @@ void ImageSwaps::SwapInNow(const SessionPtr& session, GpuIndex gpu, std::optiona
     then({});
     return finish();
   }
-  const std::uint64_t epoch = executors_.At(gpu).epoch();
+  const std::uint64_t epoch = executors_.EpochOf(session->On(gpu));
   const auto bring = [=, this](std::optional<GpuIndex> ready) {
     // The executor may have died meanwhile, or the session have lost its state with another one.
-    const bool is_same = executors_.At(gpu).epoch() == epoch;
+    const bool is_same = executors_.EpochOf(session->On(gpu)) == epoch;
     if (is_same && IsNeededOn(*session, gpu)) return Bring(session, gpu, ready, then, finish);
     then(is_same ? OperationResult() : OperationResult::Lost());
     finish();
@@ -91,7 +92,7 @@ void ImageSwaps::Bring(const SessionPtr& session, GpuIndex gpu, std::optional<Gp
   session->image.SetSource(source);
   v1::DaemonMessage message = SwapInMessage(*session, gpu, source);
   session->image.BeginArrival(gpu);
-  executors_.Run(gpu, std::move(message), [=, this](const OperationResult& result) {
+  executors_.Run(session->On(gpu), std::move(message), [=, this](const OperationResult& result) {
     if (!result.status.ok()) {
       EndArrival(*session);
       if (!result.is_executor_lost && session->image.HasReplicaOn(gpu)) {
@@ -118,7 +119,7 @@ v1::DaemonMessage ImageSwaps::SwapInMessage(ClientSession& session, GpuIndex gpu
   what.set_session_id(session.id.value);
   session.learning.Plan(*session.memory.device, session.memory.growth, *what.mutable_live());
   if (source) {
-    what.set_source_socket_path(executors_.At(*source).registration().peer_socket_path());
+    what.set_source_socket_path(executors_.RegistrationOf(session.On(*source)).peer_socket_path());
   }
   // Work of peers cannot tell which copies to wait for.
   what.set_is_whole(!sessions_.PeersOf(session).empty());
@@ -149,10 +150,10 @@ void ImageSwaps::SwapOut(const SessionPtr& session, GpuIndex gpu, WriteBackReaso
                          const OnDone& then) {
   // Other steps of the session need not wait for the copies from a replica.
   if (IsDrop(reason) && session->image.source() == gpu && session->image.is_arriving()) {
-    const std::uint64_t epoch = executors_.At(gpu).epoch();
+    const std::uint64_t epoch = executors_.EpochOf(session->On(gpu));
     session->image.NoteReplicaGoing(gpu);
     return session->image.AfterArrival([=, this] {
-      if (executors_.At(gpu).epoch() != epoch) return then(OperationResult::Lost());
+      if (executors_.EpochOf(session->On(gpu)) != epoch) return then(OperationResult::Lost());
       SwapOut(session, gpu, reason, then);
     });
   }
@@ -200,29 +201,30 @@ v1::DaemonMessage ImageSwaps::SwapOutMessage(const ClientSession& session, Write
 void ImageSwaps::WriteBack(const SessionPtr& session, GpuIndex gpu, WriteBackReason reason,
                            bool drop, const OnDone& then, const StepQueue::Finish& finish) {
   const LeaseId saved = session->image.unsaved_lease();
-  executors_.Run(
-      gpu, SwapOutMessage(*session, reason, drop), [=, this](const OperationResult& result) {
-        if (drop) session->image.EndLeaving(/*is_dropped=*/result.status.ok());
-        if (result.status.ok()) {
-          session->learning.OnSwapOut(result.learned);
-          if (!result.has_more) {
-            session->image.NoteSaved(saved);
-            if (session->journal) session->journal->NoteUnsaved(*session);
-            TellSaved(*session);
-          }
-          telemetry_.OnSwapOut({instances_.Of(*session).config().name, gpu, SwapPath::kPcie,
-                                result.to_host, result.duration},
-                               reason);
-        } else if (reason == WriteBackReason::kIdle) {
-          spdlog::warn("GPU {}: not written back while idle: {}", gpu.value,
-                       result.status.ToString());
-        } else if (!result.is_executor_lost) {
-          // The GPU's copy can be neither kept nor trusted; the host's image remains.
-          executors_.Kill(gpu, absl::StrCat("swap-out failed: ", result.status.ToString()));
-        }
-        then(result);
-        finish();
-      });
+  executors_.Run(session->On(gpu), SwapOutMessage(*session, reason, drop),
+                 [=, this](const OperationResult& result) {
+                   if (drop) session->image.EndLeaving(/*is_dropped=*/result.status.ok());
+                   if (result.status.ok()) {
+                     session->learning.OnSwapOut(result.learned);
+                     if (!result.has_more) {
+                       session->image.NoteSaved(saved);
+                       if (session->journal) session->journal->NoteUnsaved(*session);
+                       TellSaved(*session);
+                     }
+                     telemetry_.OnSwapOut({instances_.Of(*session).config().name, gpu,
+                                           SwapPath::kPcie, result.to_host, result.duration},
+                                          reason);
+                   } else if (reason == WriteBackReason::kIdle) {
+                     spdlog::warn("GPU {}: not written back while idle: {}", gpu.value,
+                                  result.status.ToString());
+                   } else if (!result.is_executor_lost) {
+                     // The GPU's copy can be neither kept nor trusted; the host's image remains.
+                     executors_.Kill(session->On(gpu),
+                                     absl::StrCat("swap-out failed: ", result.status.ToString()));
+                   }
+                   then(result);
+                   finish();
+                 });
 }
 
 void ImageSwaps::TellSaved(const ClientSession& session) const {

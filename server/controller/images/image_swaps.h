@@ -100,7 +100,7 @@ class ImageSwaps {
   void MakeReplica(const SessionPtr& session, const Task& then);
   void DropOthers(const SessionPtr& session, GpuIndex gpu, const Task& then);
   // After a failure waits until the executor, which is ending, has gone.
-  void AwaitEnd(GpuIndex gpu, const OperationResult& outcome, const Task& then);
+  void AwaitEnd(ExecutorKey executor, const OperationResult& outcome, const Task& then);
   // Brings a replica up to date, so that the image can be copied from there. Calls `then` without
   // the source if that is impossible.
   void PrepareSource(const SessionPtr& session, std::optional<GpuIndex> source,

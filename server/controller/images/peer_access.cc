@@ -17,9 +17,10 @@ void PeerAccess::Map(const ClientSession& session, GpuIndex gpu, Keep keep,
   what.set_session_id(session.id.value);
   if (keep == Keep::kLive) {
     SetLive(*what.mutable_live(), *session.memory.device, session.memory.growth);
-    what.set_socket_path(executors_.At(*session.image.gpu()).registration().peer_socket_path());
+    what.set_socket_path(
+        executors_.RegistrationOf(session.On(*session.image.gpu())).peer_socket_path());
   }
-  executors_.Run(gpu, std::move(message), then);
+  executors_.Run(session.On(gpu), std::move(message), then);
 }
 
 void PeerAccess::Share(const SessionPtr& session, const Then& then) {
@@ -59,11 +60,12 @@ void PeerAccess::Withdraw(const SessionPtr& session, Keep keep, const Task& then
   if (keep == Keep::kNothing) session->image.RemoveAllPeerHolders();
   for (const GpuIndex holder : holders) {
     join.Add();
-    Map(*session, holder, keep, [this, holder, join](const OperationResult& result) {
+    Map(*session, holder, keep, [this, session, holder, join](const OperationResult& result) {
       if (result.status_unless_lost().ok()) return join.Done();
       // The executor would keep reaching memory that soon belongs to another function.
       executors_.KillAndAwait(
-          holder, absl::StrCat("it does not let go of a peer's memory: ", result.status.ToString()),
+          session->On(holder),
+          absl::StrCat("it does not let go of a peer's memory: ", result.status.ToString()),
           [join](const OperationResult&) { join.Done(); });
     });
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "server/controller/model/join.h"
 
@@ -27,6 +28,22 @@ EvictionReason ReasonOf(const scheduler::SwapOut& action) {
 }  // namespace
 
 void ShardSwaps::Apply(const scheduler::SwapIn& action) {
+  std::set<DomainId> domains;
+  for (const SessionPtr& session : sessions_.Of(instances_.ShardOf(action.instance))) {
+    domains.insert(session->domain);
+  }
+  Join join([this, action](const absl::Status& status) {
+    if (absl::IsCancelled(status)) return;
+    status.ok() ? Begin(action) : OnSwapInDone(action, status);
+  });
+  join.Add(domains.size());
+  for (const DomainId domain : domains) {
+    ensure_({action.gpu, domain}, [join](const absl::Status& status) { join.Done(status); });
+  }
+  join.Done();
+}
+
+void ShardSwaps::Begin(const scheduler::SwapIn& action) {
   const Shard shard = instances_.ShardOf(action.instance);
   FunctionInstance& instance = *shard.instance;
   instance.placement.source = SwapSource::kHost;
@@ -102,6 +119,7 @@ void ShardSwaps::Apply(const scheduler::SwapOut& action) {
 GpuExecutor::OnDone ShardSwaps::WhenLeft(InstanceId shard, GpuIndex gpu, std::size_t count) {
   Join join([this, shard, gpu](const absl::Status&) {
     events_.Feed(scheduler::SwapOutDone{shard, gpu});
+    left_(gpu);
   });
   join.Add(count - 1);
   return [join](const OperationResult& result) {

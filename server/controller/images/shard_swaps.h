@@ -20,17 +20,25 @@ class ShardSwaps {
     std::uint64_t swaps_out = 0;
   };
 
-  // The arguments must outlive the object.
+  // Calls back with OK once the executor is ready; with Cancelled if the scheduler knows of its
+  // loss.
+  using Ensure = std::function<void(ExecutorKey, const std::function<void(const absl::Status&)>&)>;
+  // An image has left the GPU.
+  using OnLeft = std::function<void(GpuIndex)>;
+
+  // The references must outlive the object.
   ShardSwaps(InstanceTable& instances, const SessionTable& sessions, ImageSwaps& swaps,
              ImageMoves& moves, const scheduler::Scheduler& scheduler, EventSink& events,
-             Telemetry& telemetry)
+             Telemetry& telemetry, Ensure ensure, OnLeft left)
       : instances_(instances),
         sessions_(sessions),
         swaps_(swaps),
         moves_(moves),
         scheduler_(scheduler),
         events_(events),
-        telemetry_(telemetry) {}
+        telemetry_(telemetry),
+        ensure_(std::move(ensure)),
+        left_(std::move(left)) {}
 
   // Each feeds the action's answering event when done, unless the executor dies first.
   void Apply(const scheduler::SwapIn& action);
@@ -44,6 +52,8 @@ class ShardSwaps {
   const Totals& totals() const { return totals_; }
 
  private:
+  // With the executors ready.
+  void Begin(const scheduler::SwapIn& action);
   void OnSwapInDone(const scheduler::SwapIn& action, const absl::Status& status);
   // Returns a callback to be called `count` times; the last success feeds SwapOutDone.
   GpuExecutor::OnDone WhenLeft(InstanceId shard, GpuIndex gpu, std::size_t count);
@@ -57,6 +67,8 @@ class ShardSwaps {
   const scheduler::Scheduler& scheduler_;
   EventSink& events_;
   Telemetry& telemetry_;
+  const Ensure ensure_;
+  const OnLeft left_;
   Totals totals_;
 };
 

@@ -93,8 +93,7 @@ void SpillStore::GiveBack(const SessionPtr& session, const TaskLoop::Task& then)
 
 void SpillStore::Unpin(const SessionPtr& session, const TaskLoop::Task& then) {
   Join join([then](const absl::Status&) { then(); });
-  for (const auto& [gpu, executor] : executors_) {
-    if (!executor.is_attached()) continue;
+  for (const ExecutorKey executor : executors_.AttachedOf(session->domain)) {
     for (const memory::Block& segment : session->memory.device_segments) {
       v1::DaemonMessage message;
       message.mutable_release_image()->set_session_id(session->id.value);
@@ -102,10 +101,10 @@ void SpillStore::Unpin(const SessionPtr& session, const TaskLoop::Task& then) {
       SetExtent(*message.mutable_release_image()->mutable_extent(), segment);
       join.Add();
       executors_.Run(
-          gpu, std::move(message), [this, gpu = gpu, join](const OperationResult& result) {
+          executor, std::move(message), [this, executor, join](const OperationResult& result) {
             const absl::Status status = result.status_unless_lost();
             if (status.ok()) return join.Done();
-            executors_.KillAndAwait(gpu,
+            executors_.KillAndAwait(executor,
                                     absl::StrCat("it keeps pages of an image: ", status.ToString()),
                                     [join](const OperationResult&) { join.Done(); });
           });

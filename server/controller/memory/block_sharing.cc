@@ -343,7 +343,7 @@ void BlockSharing::GiveBack(const SessionPtr& session, const MovedBlocks& moved,
   const auto unpin = [&](const memory::ExtentSet& extents, ReleaseImage::Places places) {
     for (const memory::Extent& extent : extents.extents()) {
       join.Add();
-      executors_.RunOnAll(Release(session->id, extent, places),
+      executors_.RunOnAll(session->domain, Release(session->id, extent, places),
                           [join](const absl::Status& status) { join.Done(status); });
     }
   };
@@ -425,19 +425,20 @@ void BlockSharing::GiveBackSlots(const std::string& name, Tenant& tenant) {
     const memory::Extent bytes = BytesOf(slot);
     const auto file = files_.Of(name);
     const v1::DaemonMessage message = Release(*teller, bytes, ReleaseImage::TENANT_FILE);
-    executors_.RunOnAll(message, [=, this](const absl::Status& status) {
-      if (!status.ok()) {
-        spdlog::warn("host memory of equal blocks stays in use: {}", status.ToString());
-        return;
-      }
-      loop_.InBackground([file, bytes] { file->GiveBack(bytes).IgnoreError(); },
-                         [=, this] {
-                           const auto known = tenants_.find(name);
-                           if (known == tenants_.end() || files_.Of(name) != file) return;
-                           known->second.places.Return(slot);
-                           Count();
-                         });
-    });
+    executors_.RunOnAll(
+        sessions_.Find(*teller)->domain, message, [=, this](const absl::Status& status) {
+          if (!status.ok()) {
+            spdlog::warn("host memory of equal blocks stays in use: {}", status.ToString());
+            return;
+          }
+          loop_.InBackground([file, bytes] { file->GiveBack(bytes).IgnoreError(); },
+                             [=, this] {
+                               const auto known = tenants_.find(name);
+                               if (known == tenants_.end() || files_.Of(name) != file) return;
+                               known->second.places.Return(slot);
+                               Count();
+                             });
+        });
   }
 }
 

@@ -134,7 +134,7 @@ void DeviceAllocations::GrowOnGpu(const Allocation& what, const StepQueue::Finis
   v1::DaemonMessage message;
   message.mutable_grow()->set_session_id(session->id.value);
   SetExtent(*message.mutable_grow()->mutable_extent(), what.block);
-  executors_.Run(*session->image.gpu(), std::move(message),
+  executors_.Run(session->On(*session->image.gpu()), std::move(message),
                  [=, this](const OperationResult& result) {
                    if (result.is_executor_lost) return succeed();
                    if (!result.status.ok()) return fail(result.status);
@@ -159,7 +159,7 @@ void DeviceAllocations::GrowReplicas(const ClientSession& session, memory::Block
     message.mutable_grow()->set_is_replica(true);
     SetExtent(*message.mutable_grow()->mutable_extent(), block);
     join.Add();
-    executors_.Run(gpu, std::move(message), [gpu, join](const OperationResult& result) {
+    executors_.Run(session.On(gpu), std::move(message), [gpu, join](const OperationResult& result) {
       // The next lease there tries again, if need be with another place for all of the image.
       if (!result.status_unless_lost().ok()) {
         spdlog::warn("GPU {}: a replica does not grow: {}", gpu.value, result.status.ToString());
@@ -246,22 +246,23 @@ void DeviceAllocations::Shrink(const SessionPtr& session, memory::Block block,
           session->memory.growth);
   // The operation on the image's GPU waits for all copies from replicas.
   const auto shrink_replicas = [this, session, message, then] {
-    ShrinkOn(session->image.replicas(), message, then);
+    ShrinkOn(*session, session->image.replicas(), message, then);
   };
   peers_.Withdraw(session, PeerAccess::Keep::kLive, [this, session, message, shrink_replicas] {
     const std::optional<GpuIndex> gpu = session->image.gpu();
-    ShrinkOn(gpu ? std::set{*gpu} : std::set<GpuIndex>(), message, shrink_replicas);
+    ShrinkOn(*session, gpu ? std::set{*gpu} : std::set<GpuIndex>(), message, shrink_replicas);
   });
 }
 
-void DeviceAllocations::ShrinkOn(const std::set<GpuIndex>& gpus, const v1::DaemonMessage& message,
-                                 const TaskLoop::Task& then) {
+void DeviceAllocations::ShrinkOn(const ClientSession& session, const std::set<GpuIndex>& gpus,
+                                 const v1::DaemonMessage& message, const TaskLoop::Task& then) {
   Join join([then](const absl::Status&) { then(); });
   for (const GpuIndex gpu : gpus) {
     join.Add();
-    executors_.Run(gpu, message, [this, gpu, join](const OperationResult& result) {
+    const ExecutorKey executor = session.On(gpu);
+    executors_.Run(executor, message, [this, executor, join](const OperationResult& result) {
       // Room wrongly believed free would make later swaps fail.
-      if (!result.status_unless_lost().ok()) executors_.Kill(gpu, result.status.ToString());
+      if (!result.status_unless_lost().ok()) executors_.Kill(executor, result.status.ToString());
       join.Done();
     });
   }

@@ -78,8 +78,8 @@ class DeviceAllocations {
   void GrowReplicas(const ClientSession& session, memory::Block block, const TaskLoop::Task& then);
   // Gives the block's memory back on all GPUs that hold some.
   void Shrink(const SessionPtr& session, memory::Block block, const TaskLoop::Task& then);
-  void ShrinkOn(const std::set<GpuIndex>& gpus, const v1::DaemonMessage& message,
-                const TaskLoop::Task& then);
+  void ShrinkOn(const ClientSession& session, const std::set<GpuIndex>& gpus,
+                const v1::DaemonMessage& message, const TaskLoop::Task& then);
   // Clears the block in the host's image; `emptied`: chunks emptied by freeing the block.
   void ClearFreed(const SessionPtr& session, memory::Block block, memory::Block emptied,
                   const TaskLoop::Task& then);

@@ -80,7 +80,7 @@ void FreedPages::GiveBackPiece(const SessionPtr& session, const StepQueue::Finis
   message.mutable_release_image()->set_session_id(session->id.value);
   SetExtent(*message.mutable_release_image()->mutable_extent(), piece);
   message.mutable_release_image()->set_only_when_idle(loop_.Now() - freed.since < kBusyPatience);
-  executors_.RunOnAll(message, [=, this](const absl::Status& status) {
+  executors_.RunOnAll(session->domain, message, [=, this](const absl::Status& status) {
     OnUnpinned(session, piece, status, finish);
   });
 }

@@ -51,13 +51,14 @@ void HostAllocations::AllocNow(const SessionPtr& session, const wire::HostAlloc&
   v1::DaemonMessage message;
   message.mutable_map_host()->set_session_id(session->id.value);
   SetExtent(*message.mutable_map_host()->mutable_extent(), *block);
-  executors_.RunOnAll(message, [this, session, call, block, finish](const absl::Status& status) {
-    if (!status.ok()) return UndoAlloc(session, call, *block, status, finish);
-    NoteAllocated(*session, MemoryKind::kHost, call.request_id, *block);
-    SendMemoryReply(*session, call.request_id, kCudaSuccess, "",
-                    session->memory.host_base + block->offset);
-    finish();
-  });
+  executors_.RunOnAll(session->domain, message,
+                      [this, session, call, block, finish](const absl::Status& status) {
+                        if (!status.ok()) return UndoAlloc(session, call, *block, status, finish);
+                        NoteAllocated(*session, MemoryKind::kHost, call.request_id, *block);
+                        SendMemoryReply(*session, call.request_id, kCudaSuccess, "",
+                                        session->memory.host_base + block->offset);
+                        finish();
+                      });
 }
 
 std::string HostAllocations::ReasonToRefuse(const ClientSession& session, Bytes bytes) const {
@@ -86,7 +87,7 @@ void HostAllocations::UndoAlloc(const SessionPtr& session, const wire::HostAlloc
   session->memory.host_blocks.erase(block.offset);
   session->memory.host->Free(block.offset);
   segments_.Settle(*session);
-  executors_.RunOnAll(UnmapMessage(*session, block),
+  executors_.RunOnAll(session->domain, UnmapMessage(*session, block),
                       [session, call, why, finish](const absl::Status&) {
                         SendMemoryReply(*session, call.request_id, kCudaErrorMemoryAllocation,
                                         std::string(why.message()), 0);
@@ -121,7 +122,7 @@ void HostAllocations::FreeNow(const SessionPtr& session, const wire::HostFree& c
                    finish();
                  });
   };
-  executors_.RunOnAll(UnmapMessage(*session, *block), unmapped);
+  executors_.RunOnAll(session->domain, UnmapMessage(*session, *block), unmapped);
 }
 
 }  // namespace torpor::server

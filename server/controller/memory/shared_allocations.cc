@@ -58,6 +58,11 @@ void SharedAllocations::Open(const SessionPtr& session, const wire::OpenMemory& 
                   "no open session of this function shares memory by this handle");
   }
   const auto& [owner, offset] = *found;
+  if (owner->domain != session->domain) {
+    return refuse(kCudaErrorInvalidResourceHandle,
+                  "the function's tenant or isolation has changed between the starts of the two "
+                  "processes; start both anew");
+  }
   if (owner->primary == session->id) {
     return refuse(kCudaErrorDeviceUninitialized, "a process cannot open memory of its own");
   }

@@ -13,6 +13,7 @@
 #include "base/ids.h"
 #include "memory/extent_set.h"
 #include "memory/range_allocator.h"
+#include "server/controller/model/executor_key.h"
 #include "server/controller/model/image_state.h"
 #include "server/controller/model/shared_blocks.h"
 #include "server/controller/model/step_queue.h"
@@ -121,6 +122,7 @@ struct ClientSession {
   TimePoint away_since{};  // in kAway: since when a torpord knows
   std::shared_ptr<SessionLink> link;
   InstanceId instance;
+  DomainId domain;    // of executors that serve it
   SessionId primary;  // of its process
   int device_index = 0;
   bool is_inquiry = false;  // wants an answer, and no session
@@ -150,6 +152,8 @@ struct ClientSession {
   // Runs all operations that touch the image or the executors' picture of the session, in order.
   StepQueue steps;
 
+  // Returns which executor of the GPU serves the session.
+  ExecutorKey On(GpuIndex gpu) const { return {gpu, domain}; }
   // The primary session owns the host arena of its process.
   bool has_arena() const { return primary == id; }
   // Whether the session can take a lease.

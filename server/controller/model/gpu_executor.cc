@@ -81,7 +81,7 @@ void GpuExecutor::OnOperationDone(const v1::ExecutorMessage::OperationDone& answ
   result.from_peer = ToMovedBytes(answer.from_peer());
   result.duration = Duration(static_cast<Duration::rep>(answer.duration_ns()));
   result.learned = answer.learned();
-  spdlog::debug("GPU {}: {} took {:.0f} us, {:.0f} of them in the executor", gpu_.value,
+  spdlog::debug("GPU {}: {} took {:.0f} us, {:.0f} of them in the executor", gpu().value,
                 operation.kind, Microseconds(now - operation.since), Microseconds(result.duration));
   operation.done(result);
 }

@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "base/units.h"
 #include "memory/moved_bytes.h"
+#include "server/controller/model/executor_key.h"
 #include "server/links/links.h"
 
 namespace torpor::server {
@@ -51,8 +52,8 @@ struct GpuMemoryUse {
   Bytes fragmented = 0;                   // part of `free`: not in one piece with the rest
 };
 
-// The controller's picture of one GPU's executor, over all lives of the process. On the
-// controller's thread.
+// The controller's picture of the executor at one of a GPU's seats, over all lives of the process.
+// On the controller's thread.
 class GpuExecutor {
  public:
   enum class State {
@@ -63,7 +64,11 @@ class GpuExecutor {
   };
   using OnDone = std::function<void(const OperationResult&)>;
 
-  explicit GpuExecutor(GpuIndex gpu) : gpu_(gpu) {}
+  explicit GpuExecutor(ExecutorSeat seat) : seat_(seat) {}
+
+  // The domain whose sessions the executor serves from now on: the first one for the process at
+  // this seat, or for the next process.
+  void Assign(DomainId domain) { domain_ = domain; }
 
   // A process with this epoch is about to be started.
   void OnStarting(std::uint64_t epoch);
@@ -73,6 +78,8 @@ class GpuExecutor {
   bool Expects(const v1::ExecutorMessage::Register& what) const;
   void OnRegistered(std::shared_ptr<ExecutorChannel> link,
                     const v1::ExecutorMessage::Register& what);
+  // Learns of sessions, as after the registration.
+  void OnRecovering() { state_ = State::kRecovering; }
   void OnRecovered() { state_ = State::kReady; }
 
   // Sends an operation with a fresh id. Calls `done` later, never from inside. Must be attached.
@@ -88,7 +95,11 @@ class GpuExecutor {
   // Send time of the oldest unanswered operation.
   TimePoint oldest_operation() const;
 
-  GpuIndex gpu() const { return gpu_; }
+  ExecutorSeat seat() const { return seat_; }
+  GpuIndex gpu() const { return seat_.gpu; }
+  // Invalid: serves no domain yet.
+  DomainId domain() const { return domain_; }
+  ExecutorKey key() const { return {gpu(), domain_}; }
   State state() const { return state_; }
   bool is_attached() const { return link_ != nullptr; }
   const std::shared_ptr<ExecutorChannel>& link() const { return link_; }
@@ -108,7 +119,8 @@ class GpuExecutor {
     OnDone done;
   };
 
-  const GpuIndex gpu_;
+  const ExecutorSeat seat_;
+  DomainId domain_;
   State state_ = State::kAbsent;
   std::uint64_t epoch_ = 0;
   std::int64_t adopted_process_ = 0;  // 0: started by this torpord

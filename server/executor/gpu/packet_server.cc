@@ -20,7 +20,7 @@ bool PacketServer::Serve(int timeout_ms) {
   if (polled[0].revents != 0) return false;
   for (std::size_t i = polled.size(); i-- > 2;) {
     if (polled[i].revents == 0 || AnswerOne(polled[i].fd)) continue;
-    connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i - 2));
+    Close(i - 2);
   }
   if (polled[1].revents != 0) Accept();
   return true;
@@ -36,8 +36,13 @@ bool PacketServer::AnswerOne(int connection) {
 void PacketServer::Accept() {
   UniqueFd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!connection) return;
-  if (connections_.size() >= kMaxConnections) connections_.erase(connections_.begin());
+  if (connections_.size() >= kMaxConnections) Close(0);
   connections_.push_back(std::move(connection));
+}
+
+void PacketServer::Close(std::size_t index) {
+  if (closing_) closing_(connections_[index].get());
+  connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
 void PacketServer::Stop() const { eventfd_write(stop_.get(), 1); }

@@ -64,7 +64,10 @@ absl::StatusOr<std::vector<UniqueFd>> Ask(const UniqueFd& connection, absl::stri
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  const ssize_t received = recvmsg(connection.get(), &message, MSG_CMSG_CLOEXEC);
+  ssize_t received = 0;
+  do {
+    received = recvmsg(connection.get(), &message, MSG_CMSG_CLOEXEC);
+  } while (received < 0 && errno == EINTR);
   if (received < 0) return absl::ErrnoToStatus(errno, absl::StrCat(who, " gave no answer"));
   std::vector<UniqueFd> descriptors = DescriptorsOf(message);
   if (received != static_cast<ssize_t>(answer.size())) {

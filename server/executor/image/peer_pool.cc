@@ -46,7 +46,6 @@ absl::StatusOr<std::shared_ptr<PeerPool>> PeerPool::Reserve(const Device& device
 
 PeerPool::~PeerPool() {
   if (base_ == 0) return;
-  const CudaDriver& driver = device_.driver();
   std::vector<Number> mapped;
   {
     MutexLock lock(&mutex_);
@@ -54,21 +53,69 @@ PeerPool::~PeerPool() {
       if (states_[i] == State::kMapped) mapped.push_back(i);
     }
   }
-  ForEachRun(mapped, [&](Number first, Number last) {
-    driver.MemUnmap(AddressOf(first), (last - first + 1) * what_.chunk_bytes);
-    return absl::OkStatus();
-  }).IgnoreError();
-  driver.MemAddressFree(base_, what_.chunks * what_.chunk_bytes);
+  Unmap(mapped);
+  device_.driver().MemAddressFree(base_, what_.chunks * what_.chunk_bytes);
 }
 
-absl::Status PeerPool::CheckNumber(Number chunk) const {
-  if (chunk < what_.chunks) return absl::OkStatus();
+void PeerPool::Unmap(const std::vector<Number>& chunks) {
+  ForEachRun(chunks, [this](Number first, Number last) {
+    device_.driver().MemUnmap(AddressOf(first), (last - first + 1) * what_.chunk_bytes);
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
+absl::Status PeerPool::CheckNumbers(std::span<const Number> chunks) const {
+  const auto outside =
+      std::ranges::find_if(chunks, [this](Number chunk) { return chunk >= what_.chunks; });
+  if (outside == chunks.end()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("a peer names chunk ", chunk, " of its ", what_.chunks));
+      absl::StrCat("a peer names chunk ", *outside, " of its ", what_.chunks));
+}
+
+absl::Status PeerPool::Use(std::span<const Number> chunks) {
+  TORPOR_RETURN_IF_ERROR(CheckNumbers(chunks));
+  MutexLock lock(&mutex_);
+  AwaitEndOf(State::kLeaving, chunks);
+  for (const Number chunk : chunks) ++users_[chunk];
+  return absl::OkStatus();
+}
+
+void PeerPool::LetGo(std::span<const Number> chunks) {
+  std::vector<Number> leaving;
+  {
+    MutexLock lock(&mutex_);
+    for (const Number chunk : chunks) {
+      --users_[chunk];
+      if (keeps_mappings_ || !IsUnused(chunk)) continue;
+      states_[chunk] = State::kLeaving;
+      leaving.push_back(chunk);
+    }
+  }
+  std::ranges::sort(leaving);
+  Leave(leaving);
+}
+
+void PeerPool::UnmapAfterUse() {
+  std::vector<Number> leaving;
+  {
+    MutexLock lock(&mutex_);
+    keeps_mappings_ = false;
+    for (Number chunk = 0; chunk < states_.size(); ++chunk) {
+      if (!IsUnused(chunk)) continue;
+      states_[chunk] = State::kLeaving;
+      leaving.push_back(chunk);
+    }
+  }
+  Leave(leaving);
+}
+
+void PeerPool::Leave(const std::vector<Number>& chunks) {
+  Unmap(chunks);
+  Settle(chunks, State::kAbsent);
 }
 
 absl::StatusOr<bool> PeerPool::Has(std::span<const Number> chunks) const {
-  for (const Number chunk : chunks) TORPOR_RETURN_IF_ERROR(CheckNumber(chunk));
+  TORPOR_RETURN_IF_ERROR(CheckNumbers(chunks));
   ReaderMutexLock lock(&mutex_);
   return std::ranges::all_of(chunks, [this](Number chunk) ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return states_[chunk] == State::kMapped;
@@ -76,15 +123,18 @@ absl::StatusOr<bool> PeerPool::Has(std::span<const Number> chunks) const {
 }
 
 absl::Status PeerPool::Import(const std::map<Number, UniqueFd>& chunks) {
-  for (const auto& [chunk, descriptor] : chunks) TORPOR_RETURN_IF_ERROR(CheckNumber(chunk));
+  std::vector<Number> numbers;
+  numbers.reserve(chunks.size());
+  for (const auto& [chunk, descriptor] : chunks) numbers.push_back(chunk);
+  TORPOR_RETURN_IF_ERROR(CheckNumbers(numbers));
   const std::vector<Number> claimed = Claim(chunks);
   const absl::Status mapped = MapAll(claimed, chunks);
   Settle(claimed, mapped.ok() ? State::kMapped : State::kAbsent);
   TORPOR_RETURN_IF_ERROR(mapped);
-  AwaitOthers(chunks);
-  std::vector<Number> numbers;
-  numbers.reserve(chunks.size());
-  for (const auto& [chunk, descriptor] : chunks) numbers.push_back(chunk);
+  {
+    MutexLock lock(&mutex_);
+    AwaitEndOf(State::kComing, numbers);
+  }
   TORPOR_ASSIGN_OR_RETURN(const bool has_all, Has(numbers));
   // Another thread has failed, and has logged the reason.
   if (!has_all) return absl::UnavailableError("another swap-in could not map a peer's chunks");
@@ -130,15 +180,13 @@ void PeerPool::Settle(const std::vector<Number>& claimed, State state) {
   settled_.SignalAll();
 }
 
-void PeerPool::AwaitOthers(const std::map<Number, UniqueFd>& chunks) {
-  const auto is_coming = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return std::ranges::any_of(chunks,
-                               [this](const auto& chunk) ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-                                 return states_[chunk.first] == State::kComing;
-                               });
+void PeerPool::AwaitEndOf(State state, std::span<const Number> chunks) {
+  const auto is_any = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return std::ranges::any_of(chunks, [&](Number chunk) ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return states_[chunk] == state;
+    });
   };
-  MutexLock lock(&mutex_);
-  while (is_coming()) mutex_.WaitFor(settled_, absl::Seconds(1));
+  while (is_any()) mutex_.WaitFor(settled_, absl::Seconds(1));
 }
 
 std::size_t PeerPool::mapped_chunks() const {

@@ -151,7 +151,7 @@ void PhysicalPool::Add(std::vector<CUmemGenericAllocationHandle> chunks) {
   MutexLock lock(&mutex_);
   for (const CUmemGenericAllocationHandle chunk : by_number_) {
     numbers_.emplace(chunk, static_cast<std::uint32_t>(numbers_.size()));
-    chunks_.Add(chunk);
+    if (owner_ == nullptr) own_.Add(chunk);
   }
 }
 
@@ -164,24 +164,68 @@ absl::StatusOr<UniqueFd> PhysicalPool::Export(std::uint32_t number) const {
 
 PhysicalPool::~PhysicalPool() {
   MutexLock lock(&mutex_);
-  TORPOR_CHECK(chunks_.free() == chunks_.total());
-  std::vector<memory::Handle> all;
-  chunks_.Take(chunks_.free(), all);
-  for (const memory::Handle handle : all) device_.driver().MemRelease(handle);
+  TORPOR_CHECK(taken_ == 0);
+  for (const CUmemGenericAllocationHandle chunk : by_number_) device_.driver().MemRelease(chunk);
+}
+
+void PhysicalPool::SetDomain(std::uint64_t domain) {
+  MutexLock lock(&mutex_);
+  TORPOR_CHECK(!is_domain_final_);
+  is_domain_final_ = true;
+  domain_ = domain;
 }
 
 absl::StatusOr<std::vector<CUmemGenericAllocationHandle>> PhysicalPool::Take(std::size_t count) {
+  if (count == 0) return std::vector<CUmemGenericAllocationHandle>();
+  return owner_ == nullptr ? TakeOwn(count) : TakeFromOwner(count);
+}
+
+absl::StatusOr<std::vector<CUmemGenericAllocationHandle>> PhysicalPool::TakeOwn(std::size_t count) {
   MutexLock lock(&mutex_);
   std::vector<CUmemGenericAllocationHandle> taken;
-  if (chunks_.Take(count, taken)) return taken;
-  return absl::ResourceExhaustedError(absl::StrCat("the GPU has ", chunks_.free(),
-                                                   " free chunks of ", chunk_bytes_, " bytes, ",
-                                                   count, " are needed"));
+  if (!own_.Take(count, taken)) return NotEnough(count, own_.free());
+  taken_ += count;
+  return taken;
+}
+
+absl::StatusOr<std::vector<CUmemGenericAllocationHandle>> PhysicalPool::TakeFromOwner(
+    std::size_t count) {
+  std::uint64_t domain = 0;
+  {
+    MutexLock lock(&mutex_);
+    is_domain_final_ = true;
+    domain = domain_;
+  }
+  const absl::StatusOr<std::vector<std::uint32_t>> numbers = owner_->Take(domain, count);
+  if (absl::IsResourceExhausted(numbers.status())) return NotEnough(count, owner_->free_chunks());
+  TORPOR_RETURN_IF_ERROR(numbers.status());
+  std::vector<CUmemGenericAllocationHandle> taken;
+  taken.reserve(count);
+  for (const std::uint32_t number : *numbers) taken.push_back(HandleOf(number));
+  MutexLock lock(&mutex_);
+  taken_ += count;
+  return taken;
+}
+
+absl::Status PhysicalPool::NotEnough(std::size_t count, std::size_t free) const {
+  return absl::ResourceExhaustedError(absl::StrCat("the GPU has ", free, " free chunks of ",
+                                                   chunk_bytes_, " bytes, ", count, " are needed"));
 }
 
 void PhysicalPool::Return(std::span<const CUmemGenericAllocationHandle> chunks) {
-  MutexLock lock(&mutex_);
-  chunks_.Return(chunks);
+  if (chunks.empty()) return;
+  {
+    MutexLock lock(&mutex_);
+    taken_ -= chunks.size();
+    if (owner_ == nullptr) return own_.Return(chunks);
+  }
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(chunks.size());
+  for (const CUmemGenericAllocationHandle chunk : chunks) numbers.push_back(numbers_.at(chunk));
+  const absl::Status returned = owner_->Return(numbers);
+  if (returned.ok()) return;
+  spdlog::error("{} chunks stay this process's until its end: {}", chunks.size(),
+                returned.ToString());
 }
 
 std::optional<std::uint32_t> PhysicalPool::NumberOf(CUmemGenericAllocationHandle chunk) const {
@@ -190,14 +234,10 @@ std::optional<std::uint32_t> PhysicalPool::NumberOf(CUmemGenericAllocationHandle
   return found->second;
 }
 
-Bytes PhysicalPool::pool_bytes() const {
-  MutexLock lock(&mutex_);
-  return chunks_.total() * chunk_bytes_;
-}
-
 std::size_t PhysicalPool::free_chunks() const {
+  if (owner_ != nullptr) return owner_->free_chunks();
   MutexLock lock(&mutex_);
-  return chunks_.free();
+  return own_.free();
 }
 
 absl::StatusOr<std::unique_ptr<PhysicalPool>> MakePool(const Device& device, const PoolNeeds& needs,
@@ -205,7 +245,7 @@ absl::StatusOr<std::unique_ptr<PhysicalPool>> MakePool(const Device& device, con
   const Bytes bytes = PoolBytes(needs);
   const int gpu = device.location().id;
   const std::string of_spare =
-      needs.spare > 0 ? absl::StrCat(", ", needs.spare / kMiB, " are for a spare executor") : "";
+      needs.spare > 0 ? absl::StrCat(", ", needs.spare / kMiB, " are for further executors") : "";
   spdlog::info("GPU {}: {} of {} MiB are free, {} MiB stay with the driver{}", gpu,
                needs.free / kMiB, needs.total / kMiB, ReserveOf(needs) / kMiB, of_spare);
   if (bytes < needs.asked) {

@@ -1,7 +1,10 @@
 #include "server/executor/image/pool_client.h"
 
+#include <spdlog/spdlog.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <span>
@@ -17,6 +20,8 @@ namespace torpor::executor {
 namespace {
 
 constexpr auto kDialAgain = std::chrono::milliseconds(2);
+// For an answer: chunks may have to be cleared before, in between other executors' kernels.
+constexpr timeval kAnswerPatience{20, 0};
 constexpr const char* kOwner = "the owner of the GPU's memory";
 
 absl::StatusOr<UniqueFd> Dial(const std::string& socket_path, Duration patience) {
@@ -34,6 +39,7 @@ absl::StatusOr<UniqueFd> Dial(const std::string& socket_path, Duration patience)
 absl::StatusOr<std::unique_ptr<PoolClient>> PoolClient::Connect(const std::string& socket_path,
                                                                 Duration patience) {
   TORPOR_ASSIGN_OR_RETURN(UniqueFd connection, Dial(socket_path, patience));
+  setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kAnswerPatience, sizeof kAnswerPatience);
   ucred owner{};
   socklen_t size = sizeof owner;
   if (getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &owner, &size) != 0) {
@@ -46,13 +52,20 @@ absl::StatusOr<PoolReply> PoolClient::Request(const PoolRequest& request,
                                               std::vector<UniqueFd>* descriptors) const {
   PoolReply reply;
   MutexLock lock(&mutex_);
-  TORPOR_ASSIGN_OR_RETURN(std::vector<UniqueFd> received,
-                          Ask(connection_, kOwner, std::as_bytes(std::span(&request, 1)),
-                              std::as_writable_bytes(std::span(&reply, 1))));
+  if (is_lost_) return absl::UnavailableError(absl::StrCat("no connection to ", kOwner));
+  absl::StatusOr<std::vector<UniqueFd>> received =
+      Ask(connection_, kOwner, std::as_bytes(std::span(&request, 1)),
+          std::as_writable_bytes(std::span(&reply, 1)));
+  if (!received.ok()) {
+    is_lost_ = true;
+    if (when_lost_) when_lost_();
+    return received.status();
+  }
+  free_chunks_.store(reply.free_chunks, std::memory_order_relaxed);
   if (reply.error != 0) {
     return absl::ErrnoToStatus(reply.error, absl::StrCat(kOwner, " refuses"));
   }
-  if (descriptors != nullptr) *descriptors = std::move(received);
+  if (descriptors != nullptr) *descriptors = *std::move(received);
   return reply;
 }
 
@@ -79,6 +92,38 @@ absl::StatusOr<std::vector<UniqueFd>> PoolClient::Fetch(std::uint64_t first,
   if (descriptors.size() == count) return descriptors;
   return absl::DataLossError(
       absl::StrCat(kOwner, " sends ", descriptors.size(), " of ", count, " chunks"));
+}
+
+absl::StatusOr<std::vector<std::uint32_t>> PoolClient::Take(std::uint64_t domain,
+                                                            std::size_t count) const {
+  std::vector<std::uint32_t> taken;
+  while (taken.size() < count) {
+    const std::size_t needed = count - taken.size();
+    PoolRequest request{.what = PoolAsk::kTake, .domain = domain, .needed = needed};
+    request.count = static_cast<std::uint32_t>(std::min<std::size_t>(needed, kMaxTaken));
+    const absl::StatusOr<PoolReply> reply = Request(request);
+    if (!reply.ok()) {
+      if (const absl::Status back = Return(taken); !back.ok()) {
+        spdlog::error("{} chunks are lost until this process ends: {}", taken.size(),
+                      back.ToString());
+      }
+      return reply.status();
+    }
+    taken.insert(taken.end(), reply->numbers.begin(), reply->numbers.begin() + request.count);
+  }
+  return taken;
+}
+
+absl::Status PoolClient::Return(std::span<const std::uint32_t> numbers) const {
+  while (!numbers.empty()) {
+    const auto piece = numbers.first(std::min<std::size_t>(numbers.size(), kMaxTaken));
+    PoolRequest request{.what = PoolAsk::kReturn,
+                        .count = static_cast<std::uint32_t>(piece.size())};
+    std::ranges::copy(piece, request.numbers.begin());
+    TORPOR_RETURN_IF_ERROR(Request(request).status());
+    numbers = numbers.subspan(piece.size());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status PoolClient::Outlive(Duration patience) const {

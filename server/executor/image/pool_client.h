@@ -2,8 +2,12 @@
 
 #include <sys/types.h>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,7 +22,8 @@
 
 namespace torpor::executor {
 
-// An executor's connection to the owner of its GPU's memory (PoolOwner). Thread-safe.
+// An executor's connection to the owner of its GPU's memory (PoolOwner). Once an answer has failed
+// to come, every request is Unavailable: a late answer could pass for the next one. Thread-safe.
 class PoolClient {
  public:
   // Waits at most `patience` for the owner to listen. `socket_path`: the owner's.
@@ -32,6 +37,17 @@ class PoolClient {
   absl::StatusOr<PoolDescription> Open() const;
   // Returns descriptors of `count` chunks from number `first` on. At most kMaxDescriptors.
   absl::StatusOr<std::vector<UniqueFd>> Fetch(std::uint64_t first, std::uint32_t count) const;
+  // Takes `count` chunks, and returns their numbers. The chunks hold bytes of `domain`, or
+  // nobody's; 0 is the domain of processes that nobody tells apart. ResourceExhausted if fewer are
+  // free. An error takes none.
+  absl::StatusOr<std::vector<std::uint32_t>> Take(std::uint64_t domain, std::size_t count) const;
+  // Returns chunks that Take gave out. InvalidArgument, without any change to the refused part, for
+  // chunks that this client does not have.
+  absl::Status Return(std::span<const std::uint32_t> numbers) const;
+  // The pool's free chunks, as of the owner's last answer: other executors take and return too.
+  std::size_t free_chunks() const { return free_chunks_.load(std::memory_order_relaxed); }
+  // Calls `ends` once the owner does not answer any more. Before other threads know the client.
+  void WhenLost(std::function<void()> ends) { when_lost_ = std::move(ends); }
   // Lets the owner live on when torpord ends, until it has had no executor for `patience`.
   absl::Status Outlive(Duration patience) const;
 
@@ -42,12 +58,15 @@ class PoolClient {
   PoolClient(UniqueFd connection, pid_t process)
       : connection_(std::move(connection)), process_(process) {}
 
-  // Asks, and takes the owner's errors.
+  // Asks, and takes the owner's errors and count of free chunks.
   absl::StatusOr<PoolReply> Request(const PoolRequest& request,
                                     std::vector<UniqueFd>* descriptors = nullptr) const;
 
+  std::function<void()> when_lost_;
   mutable Mutex mutex_;
   const UniqueFd connection_ ABSL_GUARDED_BY(mutex_);
+  mutable bool is_lost_ ABSL_GUARDED_BY(mutex_) = false;
+  mutable std::atomic<std::size_t> free_chunks_ = 0;
   const pid_t process_;
 };
 

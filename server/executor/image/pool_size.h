@@ -11,7 +11,7 @@ struct PoolNeeds {
   Bytes total = 0;    // the GPU's memory
   Bytes free = 0;     // with context and libraries in place
   Bytes reserve = 0;  // `driver_reserve`; 0: auto
-  Bytes spare = 0;    // taken by a spare executor's context and libraries, later
+  Bytes spare = 0;    // taken by other executors' contexts and libraries, later
   Bytes asked = 0;    // `pool_bytes`; 0: all that may be had
 };
 

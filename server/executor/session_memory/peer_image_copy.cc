@@ -4,10 +4,15 @@
 
 namespace torpor::executor {
 
+PeerImageCopy::~PeerImageCopy() {
+  if (pool_ != nullptr) pool_->LetGo(used_);
+}
+
 absl::StatusOr<std::map<std::uint64_t, CUdeviceptr>> PeerImageCopy::Reach(
     const std::vector<std::uint64_t>& chunks) {
   TORPOR_ASSIGN_OR_RETURN(const auto located, owner_.Ask(chunks, ChunkUse::kLocate));
   TORPOR_RETURN_IF_ERROR(FindPool());
+  TORPOR_RETURN_IF_ERROR(Use(located));
   std::vector<std::uint64_t> missing;
   for (const auto& [index, chunk] : located) {
     const PeerPool::Number number = chunk.number;
@@ -29,6 +34,15 @@ absl::Status PeerImageCopy::FindPool() {
   }
   if (pool_->description() == owner_.pool()) return absl::OkStatus();
   return absl::DataLossError("a peer describes two pools");
+}
+
+absl::Status PeerImageCopy::Use(const std::map<std::uint64_t, PeerChunk>& located) {
+  std::vector<PeerPool::Number> numbers;
+  numbers.reserve(located.size());
+  for (const auto& [index, chunk] : located) numbers.push_back(chunk.number);
+  TORPOR_RETURN_IF_ERROR(pool_->Use(numbers));
+  used_.insert(used_.end(), numbers.begin(), numbers.end());
+  return absl::OkStatus();
 }
 
 absl::Status PeerImageCopy::Import(const std::vector<std::uint64_t>& chunks) {

@@ -44,6 +44,7 @@ absl::StatusOr<std::shared_ptr<PeerPool>> PeerPools::Get(const std::string& sock
     Entry& entry = entries_[socket_path];
     // Another swap-in may have been faster.
     if (entry.pool != nullptr && entry.pool->description() == what) return entry.pool;
+    if (!keeps_mappings_) made->UnmapAfterUse();
     former = std::exchange(entry, Entry{made, std::move(watched)});
   }
   eventfd_write(wake_.get(), 1);
@@ -56,6 +57,16 @@ std::shared_ptr<PeerPool> PeerPools::Find(const std::string& socket_path,
   const auto entry = entries_.find(socket_path);
   const bool is_known = entry != entries_.end() && entry->second.pool->description() == what;
   return is_known ? entry->second.pool : nullptr;
+}
+
+void PeerPools::UnmapAfterUse() {
+  std::vector<std::shared_ptr<PeerPool>> present;
+  {
+    MutexLock lock(&mutex_);
+    keeps_mappings_ = false;
+    for (const auto& [path, entry] : entries_) present.push_back(entry.pool);
+  }
+  for (const std::shared_ptr<PeerPool>& pool : present) pool->UnmapAfterUse();
 }
 
 std::size_t PeerPools::count() const {

@@ -16,6 +16,7 @@ namespace torpor::executor {
 
 // The pools of other executors that images were copied from, each kept until the other executor
 // ends: that executor's successor needs the memory. A separate thread watches a connection to each.
+// Mappings of chunks are kept as long, or, for an executor of one domain, only while copied from.
 // Thread-safe.
 class PeerPools {
  public:
@@ -30,6 +31,8 @@ class PeerPools {
   absl::StatusOr<std::shared_ptr<PeerPool>> Get(const std::string& socket_path,
                                                 const PoolDescription& what,
                                                 const UniqueFd& connection);
+  // Lets no pool, present or future, keep a chunk mapped without users (PeerPool::UnmapAfterUse).
+  void UnmapAfterUse();
   std::size_t count() const;
 
  private:
@@ -50,6 +53,7 @@ class PeerPools {
 
   mutable Mutex mutex_;
   std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by socket
+  bool keeps_mappings_ ABSL_GUARDED_BY(mutex_) = true;
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

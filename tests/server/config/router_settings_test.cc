@@ -19,6 +19,9 @@ TEST(RouterSettings, EverySettingSurvivesTheDocument) {
                  .max_header_bytes = 6 * kKiB,
                  .max_body_bytes = 7 * kKiB,
                  .request_buffer_bytes = 8 * kKiB,
+                 .request_memory = 10 * kMiB,
+                 .spool_limit = 11 * kKiB,
+                 .spool_dir = "/var/spool",
                  .response_buffer_bytes = 9 * kKiB},
       .drain_timeout = std::chrono::milliseconds(1500),
       .log = {.level = LogLevel::kWarn, .format = LogFormat::kJson}};

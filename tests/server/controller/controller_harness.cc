@@ -31,6 +31,7 @@ ControllerHarness::ControllerHarness(int gpus, AddressMode address_mode,
   options.config.device.chunk_bytes = kChunk;
   options.config.device.address_mode = address_mode;
   options.config.is_emulated = true;
+  options.config.isolation = Isolation::kShared;
   options.config.drain_timeout = std::chrono::hours(1);
   if (configure) configure(options.config);
   config_ = options.config;

@@ -46,8 +46,12 @@ class ControllerHarness : public testing::Test {
   };
   struct FakeProcesses final : ExecutorProcesses {
     void Kill(GpuIndex gpu, std::uint64_t epoch) override { killed.emplace_back(gpu, epoch); }
+    void Replace(GpuIndex gpu, std::uint64_t epoch) override { replaced.emplace_back(gpu, epoch); }
+    void Want(ExecutorSeat seat) override { wanted.push_back(seat); }
     void KeepSpare(GpuIndex gpu) override { with_spare.insert(gpu); }
     std::vector<std::pair<GpuIndex, std::uint64_t>> killed;
+    std::vector<std::pair<GpuIndex, std::uint64_t>> replaced;
+    std::vector<ExecutorSeat> wanted;
     std::set<GpuIndex> with_spare;
   };
   struct Counts final : Telemetry {

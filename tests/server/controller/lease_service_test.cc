@@ -51,6 +51,7 @@ class LeasesTest : public NodeWorld {
       tables_.instances,
       tables_.sessions,
       tables_.executors,
+      seats_,
       health_,
       swaps_,
       implicit_,

@@ -42,8 +42,12 @@ class NodeWorld : public testing::Test {
   };
   struct FakeProcesses final : ExecutorProcesses {
     void Kill(GpuIndex gpu, std::uint64_t) override { killed.push_back(gpu); }
+    void Replace(GpuIndex gpu, std::uint64_t) override { replaced.push_back(gpu); }
+    void Want(ExecutorSeat seat) override { wanted.push_back(seat); }
     void KeepSpare(GpuIndex gpu) override { with_spare.insert(gpu); }
     std::vector<GpuIndex> killed;
+    std::vector<GpuIndex> replaced;
+    std::vector<ExecutorSeat> wanted;
     std::set<GpuIndex> with_spare;
   };
 
@@ -91,6 +95,18 @@ class NodeWorld : public testing::Test {
   Events events_;
   Repository repository_;
   NodeTables tables_;
+  std::function<void(GpuExecutor&)> tell_;  // of a domain's sessions; may be null
+  DomainSeats seats_{/*per_gpu=*/1,
+                     tables_.domains,
+                     tables_.executors,
+                     processes_,
+                     tables_.instances,
+                     tables_.sessions,
+                     events_,
+                     loop_,
+                     [this](GpuExecutor& executor) {
+                       if (tell_) tell_(executor);
+                     }};
   const std::unique_ptr<scheduler::Scheduler> stranger_ = MakeScheduler();  // knows no function
   HostServices host_;  // of which no image is spilled
   SessionStorage storage_;

@@ -13,6 +13,10 @@ namespace {
 // The parts that open, close and lose sessions, wired with each other but with no scheduler.
 class SessionLivesTest : public NodeWorld {
  protected:
+  SessionLivesTest() {
+    tell_ = [this](GpuExecutor& executor) { recovery_.TellOfSessions(executor); };
+  }
+
   SessionPtr SayHello(wire::Hello hello) {
     hello.protocol_version = wire::kProtocolVersion;
     SessionPtr session = tables_.sessions.OfLink(std::make_shared<FakeSessionLink>());
@@ -27,7 +31,7 @@ class SessionLivesTest : public NodeWorld {
 
   const std::unique_ptr<scheduler::Scheduler> own_scheduler_ = MakeScheduler();
   scheduler::Scheduler& scheduler_ = *own_scheduler_;
-  ImageServices images_{tables_, scheduler_, events_, host_.room, telemetry_, loop_, [] {}};
+  ImageServices images_{tables_, scheduler_, events_, host_.room, seats_, telemetry_, loop_, [] {}};
   MemoryServices memory_{tables_,
                          images_,
                          events_,
@@ -43,6 +47,7 @@ class SessionLivesTest : public NodeWorld {
   LeaseService leases_{tables_.instances,
                        tables_.sessions,
                        tables_.executors,
+                       seats_,
                        health_,
                        images_.swaps,
                        implicit_,
@@ -77,6 +82,8 @@ class SessionLivesTest : public NodeWorld {
                           tables_.instances,
                           tables_.sessions,
                           tables_.executors,
+                          tables_.domains,
+                          seats_,
                           health_,
                           memory_.limits,
                           storage_,
@@ -98,17 +105,20 @@ class SessionLivesTest : public NodeWorld {
   ExecutorRecovery recovery_{{.chunk_bytes = kChunk, .is_emulated = true},
                              tables_.executors,
                              tables_.spares,
+                             tables_.domains,
+                             seats_,
                              tables_.sessions,
                              opening_,
                              resuming_,
                              journal_,
                              events_,
+                             loop_,
                              close_};
   FunctionStrikes strikes_{tables_.instances, journal_, loop_, telemetry_,
                            [](const RegisteredFunction&, const absl::Status&) {}};
   ExecutorLosses losses_{
-      tables_.executors, tables_.instances, tables_.sessions, images_.swaps, images_.peers,
-      leases_,           implicit_,         requests_,        strikes_,      events_};
+      tables_.executors, tables_.instances, tables_.sessions, images_.swaps, images_.peers, leases_,
+      implicit_,         requests_,         strikes_,         seats_,        events_};
 };
 
 TEST_F(SessionLivesTest, ASessionIsOfferedWhenAllExecutorsKnowIt) {
@@ -267,9 +277,9 @@ TEST_F(SessionLivesTest, ABrokenContextLosesItsSession) {
 }
 
 TEST_F(SessionLivesTest, ASnapshotShowsSessionsAndLeases) {
-  const NodeSnapshots snapshots(tables_.executors, tables_.spares, tables_.instances,
-                                tables_.sessions, leases_, requests_, images_.shards, scheduler_,
-                                repository_, loop_);
+  const NodeSnapshots snapshots(tables_.domains, tables_.executors, tables_.spares,
+                                tables_.instances, tables_.sessions, leases_, requests_,
+                                images_.shards, scheduler_, repository_, loop_);
   AddSession("a");
   NodeSnapshot node = snapshots.Take();
   EXPECT_EQ(node.state, "ready");

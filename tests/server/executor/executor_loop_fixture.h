@@ -99,6 +99,7 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
                *windows_,
                *tenants_,
                *peer_pools_,
+               domain_,
                nullptr,
                "",
                kPatience,
@@ -235,6 +236,7 @@ class ExecutorLoopTest : public testing::Test, protected DaemonUplink {
   std::unique_ptr<NodeWindows> windows_;
   std::unique_ptr<TenantMemories> tenants_;
   std::unique_ptr<PeerPools> peer_pools_;
+  ServedDomain domain_{[](const std::string&) {}};
   Consolidation consolidation_{registry_, memory_};
   OtherTask other_{record_};
   ExecutorLoop loop_;

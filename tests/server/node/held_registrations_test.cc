@@ -29,25 +29,25 @@ TEST(HeldRegistrations, WithoutAdoptedExecutorsNobodyWaits) {
 
 TEST(HeldRegistrations, WaitsUntilAllHaveSettled) {
   HeldRegistrations held;
-  held.Expect({{GpuIndex{0}, 10}, {GpuIndex{1}, 11}});
-  held.NoteRegistered(GpuIndex{0}, 10);
-  std::thread settles([&] { held.NoteEnded(GpuIndex{1}); });
+  held.Expect({{10, GpuIndex{0}}, {11, GpuIndex{1}}});
+  held.NoteRegistered(10);
+  std::thread settles([&] { held.NoteEnded(11); });
   EXPECT_TRUE(held.Await(kLong).empty());
   settles.join();
 }
 
 TEST(HeldRegistrations, NamesWhoHasNotSettledInTime) {
   HeldRegistrations held;
-  held.Expect({{GpuIndex{0}, 10}, {GpuIndex{1}, 11}});
-  held.NoteRegistered(GpuIndex{0}, 10);
-  EXPECT_EQ(held.Await({}), std::set<GpuIndex>{GpuIndex{1}});
+  held.Expect({{10, GpuIndex{0}}, {11, GpuIndex{1}}});
+  held.NoteRegistered(10);
+  EXPECT_EQ(held.Await({}), (std::map<pid_t, GpuIndex>{{11, GpuIndex{1}}}));
 }
 
 TEST(HeldRegistrations, ASpareThatRegistersSaysNothingOfTheExecutor) {
   HeldRegistrations held;
-  held.Expect({{GpuIndex{0}, 10}});
-  held.NoteRegistered(GpuIndex{0}, 12);
-  EXPECT_EQ(held.Await({}), std::set<GpuIndex>{GpuIndex{0}});
+  held.Expect({{10, GpuIndex{0}}});
+  held.NoteRegistered(12);
+  EXPECT_EQ(held.Await({}), (std::map<pid_t, GpuIndex>{{10, GpuIndex{0}}}));
 }
 
 }  // namespace

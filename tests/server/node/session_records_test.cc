@@ -73,7 +73,8 @@ TEST_F(SessionRecordsTest, ExecutorsOfTheSameKindAreTaken) {
   EXPECT_TRUE(records->HasGpuProcesses());
   const auto taken = records->TakeGpuProcesses({kGpu}, "a");
   ASSERT_TRUE(taken.ok());
-  EXPECT_EQ(*taken, (std::map<GpuIndex, GpuProcesses>{{kGpu, {.executor = left.identity()}}}));
+  EXPECT_EQ(*taken,
+            (std::map<GpuIndex, GpuProcesses>{{kGpu, {.executors = {{0, left.identity()}}}}}));
   EXPECT_FALSE(left.WasKilled());
 }
 
@@ -99,7 +100,7 @@ TEST_F(SessionRecordsTest, OneExecutorAGpuIsTaken) {
   const LeftProcess other;
   LiveAndDie("a", {first.RecordFor(0), second.RecordFor(0), other.RecordFor(1)});
   EXPECT_EQ(*Open()->TakeGpuProcesses({kGpu}, "a"),
-            (std::map<GpuIndex, GpuProcesses>{{kGpu, {.executor = second.identity()}}}));
+            (std::map<GpuIndex, GpuProcesses>{{kGpu, {.executors = {{0, second.identity()}}}}}));
   EXPECT_TRUE(first.WasKilled());
   EXPECT_TRUE(other.WasKilled()) << "of a GPU that is served no more";
 }
@@ -113,26 +114,34 @@ TEST_F(SessionRecordsTest, ASpareAndTheMemorysOwnerAreTakenToo) {
             owner.RecordFor(0, GpuProcess::kPoolOwner), spare.RecordFor(0, GpuProcess::kSpare, 0)});
   EXPECT_EQ(*Open()->TakeGpuProcesses({kGpu}, "a"),
             (std::map<GpuIndex, GpuProcesses>{{kGpu,
-                                               {.executor = executor.identity(),
-                                                .spare = spare.identity(),
-                                                .pool_owner = owner.identity(),
-                                                .place = 1}}}));
+                                               {.executors = {{1, executor.identity()}},
+                                                .spares = {{0, spare.identity()}},
+                                                .pool_owner = owner.identity()}}}));
+}
+
+TEST_F(SessionRecordsTest, ExecutorsInDifferentPlacesAreAllTaken) {
+  const LeftProcess first;
+  const LeftProcess second;
+  LiveAndDie("a", {first.RecordFor(0, GpuProcess::kExecutor, 0),
+                   second.RecordFor(0, GpuProcess::kExecutor, 2)});
+  EXPECT_EQ(*Open()->TakeGpuProcesses({kGpu}, "a"),
+            (std::map<GpuIndex, GpuProcesses>{
+                {kGpu, {.executors = {{0, first.identity()}, {2, second.identity()}}}}}));
 }
 
 TEST_F(SessionRecordsTest, ASpareThatHasTakenOverIsTheExecutor) {
   const LeftProcess process;
   LiveAndDie("a", {process.RecordFor(0, GpuProcess::kSpare, 1),
                    process.RecordFor(0, GpuProcess::kExecutor, 1)});
-  EXPECT_EQ(
-      *Open()->TakeGpuProcesses({kGpu}, "a"),
-      (std::map<GpuIndex, GpuProcesses>{{kGpu, {.executor = process.identity(), .place = 1}}}));
+  EXPECT_EQ(*Open()->TakeGpuProcesses({kGpu}, "a"),
+            (std::map<GpuIndex, GpuProcesses>{{kGpu, {.executors = {{1, process.identity()}}}}}));
 }
 
 TEST_F(SessionRecordsTest, ASpareWhoseExecutorHasDiedKeepsItsPlace) {
   const LeftProcess spare;
   LiveAndDie("a", {spare.RecordFor(0, GpuProcess::kSpare, 0)});
   EXPECT_EQ(*Open()->TakeGpuProcesses({kGpu}, "a"),
-            (std::map<GpuIndex, GpuProcesses>{{kGpu, {.spare = spare.identity(), .place = 1}}}));
+            (std::map<GpuIndex, GpuProcesses>{{kGpu, {.spares = {{0, spare.identity()}}}}}));
 }
 
 TEST_F(SessionRecordsTest, ExecutorsWhoseMemoryHasNoOwnerAnyMoreEnd) {

@@ -7,6 +7,7 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/read.hpp>
+#include <thread>
 
 namespace torpor::server {
 namespace {
@@ -35,7 +36,7 @@ class ClientRequestTest : public testing::Test {
   ClientRequest& Begin() {
     http::read_header(stream_, buffer_, parser_);
     return request_.emplace(ClientRequest::Source{stream_, buffer_, parser_, "10.0.0.1"}, config_,
-                            failure_);
+                            spool_, failure_, min_bytes_per_second_);
   }
 
   template <typename T>
@@ -48,8 +49,17 @@ class ClientRequestTest : public testing::Test {
     return *result;
   }
 
+  std::string Piece(std::uint64_t offset) {
+    std::string piece;
+    EXPECT_TRUE(Run(request_->body().Read(offset, piece)).ok());
+    return piece;
+  }
+
   asio::io_context io_;
   RouterConfig config_;
+  Bytes min_bytes_per_second_ = ClientRequest::kMinBytesPerSecond;
+  RequestMetrics metrics_;
+  BodySpool spool_{io_, config_, metrics_};
   RequestFailure failure_{[] {}};
   tcp::socket client_{io_};
   boost::beast::tcp_stream stream_{io_};
@@ -86,43 +96,82 @@ TEST_F(ClientRequestTest, OtherExpectationsAreRefused) {
 
 TEST_F(ClientRequestTest, TheBodyIsReadAheadOfTheGpu) {
   Send("POST / HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello");
-  EXPECT_TRUE(Run(Begin().ReadAhead()));
-  EXPECT_EQ(request_->ahead(), "hello");
+  EXPECT_TRUE(Run(Begin().ReadBody()));
+  EXPECT_EQ(Piece(0), "hello");
   EXPECT_TRUE(request_->is_read());
+  EXPECT_TRUE(request_->has_body());
   EXPECT_EQ(Received(), "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-TEST_F(ClientRequestTest, AfterTheBufferTheBodyComesInPieces) {
+TEST_F(ClientRequestTest, BeyondTheBufferTheBodyIsOnTheDisk) {
   config_.request_buffer_bytes = 4;
-  Send("POST / HTTP/1.1\r\nContent-Length: 6\r\n\r\nabcdef");
-  EXPECT_TRUE(Run(Begin().ReadAhead()));
-  EXPECT_EQ(request_->ahead(), "abcd");
-  EXPECT_FALSE(request_->is_read());
-  std::string piece;
-  EXPECT_FALSE(Run(request_->ReadPiece(piece)));
-  EXPECT_EQ(piece, "ef");
+  Send("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nabcdef\r\n0\r\n\r\n");
+  EXPECT_TRUE(Run(Begin().ReadBody()));
+  EXPECT_EQ(spool_.used().disk, 2u);
+  EXPECT_EQ(Piece(0), "abcd");
+  EXPECT_EQ(Piece(4), "ef");
   EXPECT_TRUE(request_->is_read());
-  EXPECT_EQ(request_->length(), 6u);
+  request_->DropBody();
+  EXPECT_EQ(spool_.used(), BodyBytes());
+}
+
+TEST_F(ClientRequestTest, AnEmptyBodyIsABodyIfTheLengthSaysSo) {
+  Send("POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_TRUE(Run(Begin().ReadBody()));
+  EXPECT_TRUE(request_->has_body());
+  EXPECT_EQ(request_->body().size(), 0u);
+}
+
+TEST_F(ClientRequestTest, ABodyWithoutRoomIsTheRoutersFailure) {
+  config_.request_buffer_bytes = 4;
+  config_.spool_limit = 1;
+  spool_.Configure(config_);
+  Send("POST / HTTP/1.1\r\nContent-Length: 6\r\n\r\nabcdef");
+  EXPECT_FALSE(Run(Begin().ReadBody()));
+  EXPECT_EQ(failure_.cause(), RequestFailure::Cause::kNoRoomForBody);
+}
+
+TEST_F(ClientRequestTest, AClientThatStallsIsGone) {
+  config_.client_timeout = std::chrono::milliseconds(20);
+  Send("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhe");
+  EXPECT_FALSE(Run(Begin().ReadBody()));
+  EXPECT_EQ(failure_.cause(), RequestFailure::Cause::kClientGone);
+}
+
+TEST_F(ClientRequestTest, AClientThatDripsIsGone) {
+  config_.client_timeout = std::chrono::milliseconds(200);
+  // More than single bytes come to, however fast.
+  min_bytes_per_second_ = kGiB;
+  Send("POST / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n");
+  Begin();
+  std::thread dripping([this] {
+    boost::system::error_code error;
+    while (!error) asio::write(client_, asio::buffer("x", 1), error);
+  });
+  EXPECT_FALSE(Run(request_->ReadBody()));
+  stream_.close();
+  dripping.join();
+  EXPECT_EQ(failure_.cause(), RequestFailure::Cause::kClientGone);
 }
 
 TEST_F(ClientRequestTest, AClientThatClosesIsGone) {
   Send("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhe");
   Begin();
   client_.close();
-  EXPECT_FALSE(Run(request_->ReadAhead()));
+  EXPECT_FALSE(Run(request_->ReadBody()));
   EXPECT_EQ(failure_.cause(), RequestFailure::Cause::kClientGone);
 }
 
 TEST_F(ClientRequestTest, AMalformedBodyIsToldFromALostClient) {
   Send("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n");
-  EXPECT_FALSE(Run(Begin().ReadAhead()));
+  EXPECT_FALSE(Run(Begin().ReadBody()));
   EXPECT_EQ(failure_.cause(), RequestFailure::Cause::kClientBodyMalformed);
 }
 
 TEST_F(ClientRequestTest, ABodyBeyondTheLimitIsTooLarge) {
   parser_.body_limit(3);
   Send("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n\r\n");
-  EXPECT_FALSE(Run(Begin().ReadAhead()));
+  EXPECT_FALSE(Run(Begin().ReadBody()));
   EXPECT_EQ(failure_.cause(), RequestFailure::Cause::kClientBodyTooLarge);
 }
 

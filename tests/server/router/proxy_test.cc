@@ -1,5 +1,9 @@
 #include <gmock/gmock.h>
 
+#include <functional>
+#include <thread>
+#include <vector>
+
 #include "tests/server/router/router_test.h"
 
 // What passes through the proxy, and how.
@@ -34,16 +38,6 @@ class ProxyTest : public RouterTest {
       text += size + chunk + "\r\n";
     }
     return text + "0\r\n\r\n";
-  }
-
-  static std::string LargeBody(std::size_t bytes) {
-    std::string body(bytes, '\0');
-    std::uint32_t state = 1;
-    for (char& c : body) {
-      state = state * 1664525 + 1013904223;
-      c = static_cast<char>(state >> 24);
-    }
-    return body;
   }
 
   RawMessage seen_;
@@ -126,7 +120,7 @@ TEST_F(ProxyTest, BodiesOfAnySizePassWithBoundedBuffers) {
   config_.router.response_buffer_bytes = 64 * kKiB;
   StartWithEcho();
   for (const std::size_t bytes : {0u, 1u, 65535u, 65536u, 65537u, 12'345'678u}) {
-    const std::string body = LargeBody(bytes);
+    const std::string body = SomeBody(bytes);
     RawConnection connection = Connect();
     std::thread sender([&] { connection.Send(Post("/function/f/", body)); });
     const auto answer = connection.Read();
@@ -140,7 +134,7 @@ TEST_F(ProxyTest, ChunkedBodiesPass) {
   config_.router.request_buffer_bytes = 64 * kKiB;
   StartWithEcho();
   for (const std::size_t bytes : {0u, 5u, 1'000'000u}) {
-    const std::string body = LargeBody(bytes);
+    const std::string body = SomeBody(bytes);
     const RawMessage answer =
         Fetch("POST /function/f/ HTTP/1.1\r\nHost: n\r\nTransfer-Encoding: chunked\r\n\r\n" +
               Chunked(body, 10'000));
@@ -151,7 +145,7 @@ TEST_F(ProxyTest, ChunkedBodiesPass) {
 
 TEST_F(ProxyTest, ChunkedAnswersPassAsTheyCome) {
   config_.router.response_buffer_bytes = 64 * kKiB;
-  const std::string body = LargeBody(3'000'000);
+  const std::string body = SomeBody(3'000'000);
   StartWithUpstream([&](RawConnection& connection, const RawMessage&) {
     return connection.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
                            Chunked(body, 7'777));
@@ -279,7 +273,7 @@ TEST_F(ProxyTest, InterimAnswersAreNotTheAnswer) {
   EXPECT_EQ(Fetch(Get("/function/f/")).body, "real");
 }
 
-TEST_F(ProxyTest, AnEarlyAnswerDoesNotWaitForTheRestOfTheBody) {
+TEST_F(ProxyTest, AnEarlyAnswerDoesNotWaitUntilTheUpstreamTakesTheBody) {
   config_.router.request_buffer_bytes = 4 * kKiB;
   StartWithUpstream(
       [](RawConnection& connection, const RawMessage&) {
@@ -289,17 +283,17 @@ TEST_F(ProxyTest, AnEarlyAnswerDoesNotWaitForTheRestOfTheBody) {
       },
       /*reads_bodies=*/false);
   RawConnection connection = Connect();
-  connection.Send("POST /function/f/ HTTP/1.1\r\nHost: n\r\nContent-Length: 100000000\r\n\r\n" +
-                  std::string(300'000, 'x'));
+  connection.Send(Post("/function/f/", std::string(20'000'000, 'x')));
   const auto answer = connection.Read();
   ASSERT_TRUE(answer.has_value());
   EXPECT_EQ(answer->status(), 413);
   EXPECT_EQ(answer->body, "much");
-  EXPECT_EQ(answer->Field("connection"), "close");
+  connection.Send(Get("/livez"));
+  EXPECT_EQ(connection.Read()->status(), 200) << "the body was read";
 }
 
 TEST_F(ProxyTest, TheGpuIsFreeBeforeASlowClientHasItsAnswer) {
-  const std::string body = LargeBody(2'000'000);
+  const std::string body = SomeBody(2'000'000);
   StartWithUpstream(
       [&](RawConnection& connection, const RawMessage&) { return connection.Send(Ok(body)); });
   RawConnection connection = Connect();
@@ -310,7 +304,7 @@ TEST_F(ProxyTest, TheGpuIsFreeBeforeASlowClientHasItsAnswer) {
 
 TEST_F(ProxyTest, AnAnswerLargerThanItsBufferWaitsForTheClient) {
   config_.router.response_buffer_bytes = 64 * kKiB;
-  const std::string body = LargeBody(32'000'000);
+  const std::string body = SomeBody(32'000'000);
   StartWithUpstream(
       [&](RawConnection& connection, const RawMessage&) { return connection.Send(Ok(body)); });
   RawConnection connection = Connect();
@@ -329,6 +323,54 @@ TEST_F(ProxyTest, ASlowSenderHoldsNoGpu) {
   connection.Send(request.substr(30'000));
   EXPECT_EQ(connection.Read()->status(), 200);
   EXPECT_EQ(broker_.acquired(), 1u);
+}
+
+TEST_F(ProxyTest, NorDoesOneWhoseBodyIsOnTheDisk) {
+  config_.router.request_buffer_bytes = 4 * kKiB;
+  StartWithEcho();
+  RawConnection connection = Connect();
+  const std::string body = SomeBody(500'000);
+  const std::string request = Post("/function/f/", body);
+  connection.Send(request.substr(0, request.size() - 1));
+  while (BodyBytesIn("disk") < 400'000) std::this_thread::yield();
+  Fetch(Get("/livez"));
+  EXPECT_EQ(broker_.acquired(), 0u);
+  connection.Send(request.substr(request.size() - 1));
+  EXPECT_TRUE(connection.Read()->body == body);
+  EXPECT_EQ(broker_.acquired(), 1u);
+  EXPECT_EQ(BodyBytesIn("disk"), 0);
+  EXPECT_EQ(BodyBytesIn("memory"), 0);
+}
+
+TEST_F(ProxyTest, BodiesThatWaitTakeTheMemoryOfTheirLimit) {
+  constexpr int kRequests = 200;
+  config_.router.request_memory = 4 * kMiB;
+  const auto hash_of = [](const std::string& body) {
+    return std::to_string(std::hash<std::string>()(body));
+  };
+  StartWithUpstream([&](RawConnection& connection, const RawMessage& request) {
+    return connection.Send(Ok(hash_of(request.body)));
+  });
+  broker_.answer = nullptr;
+  std::vector<std::string> hashes;
+  std::vector<RawConnection> connections;
+  hashes.reserve(kRequests);
+  connections.reserve(kRequests);
+  for (int i = 0; i < kRequests; ++i) {
+    const std::string body = SomeBody(kMiB, static_cast<std::uint32_t>(i));
+    hashes.push_back(hash_of(body));
+    connections.push_back(Connect());
+    connections.back().Send(Post("/function/f/", body));
+    broker_.WaitForAcquired(connections.size());
+    EXPECT_LE(BodyBytesIn("memory"), 4 * kMiB);
+  }
+  EXPECT_EQ(BodyBytesIn("memory") + BodyBytesIn("disk"), kRequests * kMiB);
+  for (std::size_t i = 0; i < connections.size(); ++i) {
+    broker_.Answer(i + 1, broker_.SomeGrant());
+    EXPECT_EQ(connections[i].Read()->body, hashes[i]) << i;
+  }
+  EXPECT_EQ(BodyBytesIn("memory"), 0);
+  EXPECT_EQ(BodyBytesIn("disk"), 0);
 }
 
 }  // namespace

@@ -268,21 +268,73 @@ TEST_F(RefusalTest, AClientThatLeavesWhileItRunsFreesTheGpu) {
   EXPECT_TRUE(upstream_saw_the_end);
 }
 
-TEST_F(RefusalTest, AClientThatLeavesInMidBodyFreesTheGpu) {
+TEST_F(RefusalTest, AClientThatLeavesInMidBodyLeavesNothingBehind) {
   config_.router.request_buffer_bytes = 4 * kKiB;
+  StartWithOk();
+  {
+    RawConnection connection = Connect();
+    connection.Send("POST /function/f/ HTTP/1.1\r\nHost: n\r\nContent-Length: 1000000\r\n\r\n" +
+                    std::string(200'000, 'x'));
+    while (BodyBytesIn("disk") == 0) std::this_thread::yield();
+  }
+  while (BodyBytesIn("disk") > 0) std::this_thread::yield();
+  EXPECT_EQ(BodyBytesIn("memory"), 0);
+  EXPECT_EQ(broker_.acquired(), 0u);
+}
+
+TEST_F(RefusalTest, AClientThatLeavesWhileItsBodyIsSentFreesTheGpu) {
+  config_.router.request_buffer_bytes = 4 * kKiB;
+  std::promise<void> is_over;
   StartWithUpstream(
-      [](RawConnection& connection, const RawMessage&) {
-        connection.ReadToEnd();
+      [&](RawConnection&, const RawMessage&) {
+        is_over.get_future().wait();  // takes no more of the body
         return false;
       },
       /*reads_bodies=*/false);
   {
     RawConnection connection = Connect();
-    connection.Send("POST /function/f/ HTTP/1.1\r\nHost: n\r\nContent-Length: 1000000\r\n\r\n" +
-                    std::string(100'000, 'x'));
+    connection.Send(Post("/function/f/", std::string(20'000'000, 'x')));
     broker_.WaitForAcquired(1);
   }
   broker_.WaitForReleased(1);
+  is_over.set_value();
+}
+
+TEST_F(RefusalTest, ABodyBeyondTheSpoolIs503AndHarmsNobody) {
+  config_.router.request_buffer_bytes = 4 * kKiB;
+  config_.router.spool_limit = 128 * kKiB;
+  StartWithOk();
+  const RawMessage answer = Fetch(Post("/function/f/", std::string(500'000, 'x')));
+  ExpectRefusal(answer, 503, "spool_full");
+  EXPECT_EQ(answer.Field("retry-after"), "1");
+  EXPECT_EQ(answer.Field("connection"), "close");
+  EXPECT_THAT(answer.body, HasSubstr("spool_limit"));
+  EXPECT_EQ(BodyBytesIn("memory"), 0);
+  EXPECT_EQ(BodyBytesIn("disk"), 0);
+  EXPECT_EQ(broker_.acquired(), 0u);
+  EXPECT_EQ(Requests("rejected"), "1");
+  EXPECT_EQ(Fetch(Post("/function/f/", std::string(100'000, 'x'))).status(), 200);
+}
+
+TEST_F(RefusalTest, WithoutADiskShortBodiesAreServed) {
+  config_.router.request_buffer_bytes = 4 * kKiB;
+  config_.router.spool_dir = spool_folder_.Write("taken", "by a file") + "/spool";
+  StartWithOk();
+  ExpectRefusal(Fetch(Post("/function/f/", std::string(4097, 'x'))), 503, "spool_full");
+  EXPECT_EQ(Fetch(Post("/function/f/", std::string(4096, 'x'))).status(), 200);
+}
+
+TEST_F(RefusalTest, StoppingInMidBodyReleasesEverything) {
+  config_.router.request_buffer_bytes = 4 * kKiB;
+  StartWithOk();
+  RawConnection sending = Connect();
+  sending.Send("POST /function/f/ HTTP/1.1\r\nHost: n\r\nContent-Length: 1000000\r\n\r\n" +
+               std::string(500'000, 'x'));
+  while (BodyBytesIn("disk") == 0) std::this_thread::yield();
+  router_.reset();
+  EXPECT_EQ(BodyBytesIn("disk"), 0);
+  EXPECT_EQ(BodyBytesIn("memory"), 0);
+  EXPECT_EQ(broker_.acquired(), 0u);
 }
 
 TEST_F(RefusalTest, AnUpstreamWithAnEndlessHeaderIs502) {

@@ -56,6 +56,16 @@ TEST_F(RequestFailureTest, AClientsBodyIsTheClientsFault) {
   EXPECT_EQ(failure_.EndingOf(false, false), scheduler::Ending::kCancelled);
 }
 
+TEST_F(RequestFailureTest, ABodyWithoutRoomMayBeSentLater) {
+  failure_.Set(Cause::kNoRoomForBody, "bodies take 5 of spool_limit's 5 bytes");
+  const Refusal refusal = failure_.ToRefusal(function_, config_);
+  EXPECT_EQ(refusal.status, 503u);
+  EXPECT_EQ(refusal.reason, "spool_full");
+  EXPECT_EQ(refusal.retry_after_seconds, kRetrySoonSeconds);
+  EXPECT_EQ(failure_.OutcomeOf(503), RequestOutcome::kRejected);
+  EXPECT_EQ(failure_.EndingOf(false, false), scheduler::Ending::kCancelled);
+}
+
 TEST_F(RequestFailureTest, WithoutFailureTheAnswerDecides) {
   EXPECT_EQ(failure_.OutcomeOf(200), RequestOutcome::kOk);
   EXPECT_EQ(failure_.OutcomeOf(500), RequestOutcome::kUpstreamError);

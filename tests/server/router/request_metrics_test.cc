@@ -100,6 +100,13 @@ TEST_F(RequestMetricsTest, StrangersNamesNeverBecomeLabels) {
   EXPECT_THAT(Text(), HasSubstr("torpor_unknown_function_requests_total 1"));
 }
 
+TEST_F(RequestMetricsTest, BodiesAreCountedByTheirPlace) {
+  metrics_.OnBodies({.memory = 1, .disk = 2});
+  metrics_.OnBodyLimits({.memory = 3, .disk = 4});
+  EXPECT_THAT(Text(), HasSubstr("torpor_request_body_bytes{place=\"disk\"} 2"));
+  EXPECT_THAT(Text(), HasSubstr("torpor_request_body_limit_bytes{place=\"memory\"} 3"));
+}
+
 TEST_F(RequestMetricsTest, TheRouterTellsWhetherTorpordIsThere) {
   EXPECT_THAT(Text(), HasSubstr("torpor_router_attached 0"));
   metrics_.OnAttached(true);

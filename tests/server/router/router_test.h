@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "server/log/structured_log.h"
 #include "server/router/router.h"
+#include "tests/base/temporary_folder.h"
 #include "tests/server/router/fake_broker.h"
 #include "tests/server/router/fake_node.h"
 #include "tests/server/router/raw_http.h"
@@ -20,6 +22,7 @@ class RouterTest : public ::testing::Test {
   RouterTest() {
     config_.router.http_address = "127.0.0.1:0";
     config_.router.metrics_address = "127.0.0.1:0";
+    config_.router.spool_dir = spool_folder_.path("spool");
     config_.functions["f"].name = "f";
     SetUpLog(LogLevel::kOff, LogFormat::kText);
   }
@@ -63,8 +66,26 @@ class RouterTest : public ::testing::Test {
            fields + "\r\n" + body;
   }
 
-  std::string MetricsText() { return metrics_.Render(); }
+  // Bytes without a pattern, others for another seed.
+  static std::string SomeBody(std::size_t bytes, std::uint32_t seed = 1) {
+    std::string body(bytes, '\0');
+    std::uint32_t state = seed;
+    for (char& c : body) {
+      state = state * 1664525 + 1013904223;
+      c = static_cast<char>(state >> 24);
+    }
+    return body;
+  }
 
+  std::string MetricsText() { return metrics_.Render(); }
+  // What bodies of requests take; `place`: memory or disk.
+  double BodyBytesIn(const std::string& place) {
+    const std::string text = MetricsText();
+    const std::string key = "torpor_request_body_bytes{place=\"" + place + "\"} ";
+    return std::stod(text.substr(text.find(key) + key.size()));
+  }
+
+  const TemporaryFolder spool_folder_;
   Config config_;
   FakeBroker broker_;
   FakeNode node_;

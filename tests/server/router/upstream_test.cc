@@ -95,6 +95,21 @@ TEST_F(SiblingsTest, ARequestThatAnInstanceBreaksOffGoesToAnother) {
   EXPECT_EQ(broker_.asked_again(), 1);
 }
 
+TEST_F(SiblingsTest, ABodyOnTheDiskGoesToAnotherInstanceWhole) {
+  config_.router.request_buffer_bytes = 4 * kKiB;
+  const std::string body = SomeBody(500'000);
+  std::promise<std::string> first;
+  FakeUpstream dying([&](RawConnection&, const RawMessage& message) {
+    first.set_value(message.body);
+    return false;
+  });
+  StartWithSibling(dying.address());
+  EXPECT_TRUE(Fetch(Post("/function/f/", body)).body == body);
+  EXPECT_TRUE(first.get_future().get() == body);
+  EXPECT_EQ(broker_.asked_again(), 1);
+  EXPECT_EQ(BodyBytesIn("disk"), 0);
+}
+
 TEST_F(SiblingsTest, WithoutSecondTriesARequestIsSentOnce) {
   config_.functions["f"].second_tries = false;
   FakeUpstream dying([](RawConnection&, const RawMessage&) { return false; });
@@ -124,19 +139,19 @@ TEST_F(SiblingsTest, ALoneInstanceIsNotAskedAgain) {
   EXPECT_EQ(broker_.asked_again(), 0);
 }
 
-TEST_F(UpstreamTest, ABodyThatWasNotHeldIsNotSentAgain) {
+TEST_F(UpstreamTest, ABodyOnTheDiskIsSentAgain) {
   config_.router.request_buffer_bytes = 4 * kKiB;
   std::atomic<int> requests = 0;
-  StartWithUpstream([&](RawConnection& connection, const RawMessage&) {
-    return ++requests != 2 && connection.Send(Ok("x"));
+  StartWithUpstream([&](RawConnection& connection, const RawMessage& message) {
+    return ++requests != 2 && connection.Send(Ok(message.body));
   });
-  EXPECT_EQ(Fetch(Get("/function/f/")).body, "x");
-  const std::string body(64 * kKiB, 'b');
+  EXPECT_EQ(Fetch(Get("/function/f/")).status(), 200);
+  const std::string body = SomeBody(200 * kKiB);
   const std::string put =
       "PUT /function/f/ HTTP/1.1\r\nHost: node\r\nContent-Length: " + std::to_string(body.size()) +
       "\r\n\r\n" + body;
-  EXPECT_EQ(Fetch(put).status(), 502) << "the first part alone would be another request";
-  EXPECT_EQ(requests, 2);
+  EXPECT_TRUE(Fetch(put).body == body);
+  EXPECT_EQ(requests, 3);
 }
 
 TEST_F(UpstreamTest, AConnectionThatNobodyUsesIsClosed) {

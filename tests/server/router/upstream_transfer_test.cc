@@ -34,7 +34,8 @@ class UpstreamTransferTest : public testing::Test {
     acceptor.accept(stream_.socket());
     asio::write(client, asio::buffer(request));
     boost::beast::http::read_header(stream_, buffer_, parser_);
-    ClientRequest client_request({stream_, buffer_, parser_, "10.0.0.1"}, config_, failure_);
+    BodySpool spool(io_, config_, metrics_);
+    ClientRequest client_request({stream_, buffer_, parser_, "10.0.0.1"}, config_, spool, failure_);
     UpstreamTransfer transfer({.io = io_,
                                .function = function_,
                                .request = client_request,
@@ -46,13 +47,14 @@ class UpstreamTransferTest : public testing::Test {
     interrupt_ = [&] { transfer.Interrupt(); };
     const RequestBroker::Demand demand{.function = "f", .id = "id", .give_up = {}};
     const auto run = [&]() -> asio::awaitable<void> {
-      co_await client_request.ReadAhead();
+      co_await client_request.ReadBody();
       co_await lease_.Acquire(demand);
       co_await transfer.Forward(upstream.address(), pool);
       if (on_forwarded_) on_forwarded_();
       may_go_elsewhere_ = transfer.MayGoElsewhere();
       co_await transfer.End();
       lease_.Release(scheduler::Ending::kAnswered);
+      body_bytes_ = spool.used();
       pool->CloseIdle();
     };
     asio::co_spawn(io_, run, [](const std::exception_ptr&) {});
@@ -63,6 +65,7 @@ class UpstreamTransferTest : public testing::Test {
   asio::io_context io_;
   RouterConfig config_;
   FunctionConfig function_;
+  RequestMetrics metrics_;
   FakeBroker broker_;
   LeaseDesk desk_{io_, broker_};
   LoopEvent changed_{io_};
@@ -80,6 +83,7 @@ class UpstreamTransferTest : public testing::Test {
   ClientRequest::Parser parser_;
   int answered_ = 0;
   bool may_go_elsewhere_ = false;
+  BodyBytes body_bytes_;  // after the transfer
 };
 
 TEST_F(UpstreamTransferTest, TheAnswerIsWholeInTheBuffer) {
@@ -105,11 +109,27 @@ TEST_F(UpstreamTransferTest, AnAnswerThatBreaksOffIsAFailure) {
   EXPECT_EQ(answered_, 0);
 }
 
-TEST_F(UpstreamTransferTest, ARequestThatIsHeldMayGoElsewhere) {
+TEST_F(UpstreamTransferTest, ABrokenOffRequestMayGoElsewhere) {
+  config_.request_buffer_bytes = 2;
   Transfer("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
            [](RawConnection&, const RawMessage&) { return false; });
   EXPECT_EQ(failure_.cause(), Cause::kUpstreamBroken);
   EXPECT_TRUE(may_go_elsewhere_);
+  EXPECT_EQ(body_bytes_.disk, 1u) << "the body is still at hand";
+}
+
+TEST_F(UpstreamTransferTest, TheBodyHasALengthAndIsDroppedWhenTheAnswerHasBegun) {
+  config_.request_buffer_bytes = 2;
+  RawMessage seen;
+  Transfer("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+           [&](RawConnection& connection, const RawMessage& message) {
+             seen = message;
+             return connection.Send(Ok("x"));
+           });
+  EXPECT_FALSE(failure_) << failure_.detail();
+  EXPECT_EQ(seen.Field("content-length"), "3");
+  EXPECT_EQ(seen.body, "abc");
+  EXPECT_EQ(body_bytes_, BodyBytes());
 }
 
 TEST_F(UpstreamTransferTest, WithoutSecondTriesItMayNot) {

@@ -15,6 +15,7 @@ ExecutorSettings AllChanged() {
           .daemon_socket = "/run/torpor/node.sock",
           .socket = "/run/a \"b\".sock",
           .socket_mode = 0666,
+          .contexts = 3,
           .pool_socket = "/run/torpor/pool-3.sock",
           .descriptor_socket = "/run/torpor/descriptors.sock",
           .module_dir = "/var/lib/torpor/modules",
@@ -38,7 +39,8 @@ ExecutorSettings AllChanged() {
                      .transport = Transport::kRings,
                      .huge_pages = HugePages::kOff,
                      .numa_binding = NumaBinding::kOff,
-                     .spare_executor = false},
+                     .spare_executor = false,
+                     .seccomp = Seccomp::kLog},
           .log = {.level = LogLevel::kWarn, .format = LogFormat::kJson}};
 }
 

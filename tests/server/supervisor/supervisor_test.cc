@@ -36,15 +36,17 @@ class Listener final : public ProcessListener {
     pid_t adopted = 0;  // 0: started
     int signal = 0;
     bool is_spare = false;
+    int seat = 0;
   };
-  void OnExecutorStarting(GpuIndex gpu, std::uint64_t epoch) override {
-    events_.Send({true, gpu, epoch, 0, 0, false});
+  void OnExecutorStarting(ExecutorSeat seat, std::uint64_t epoch) override {
+    events_.Send({true, seat.gpu, epoch, 0, 0, false, seat.number});
   }
-  void OnExecutorAdopted(GpuIndex gpu, std::uint64_t epoch, pid_t process) override {
-    events_.Send({true, gpu, epoch, process, 0, false});
+  void OnExecutorAdopted(ExecutorSeat seat, std::uint64_t epoch, pid_t process) override {
+    events_.Send({true, seat.gpu, epoch, process, 0, false, seat.number});
   }
-  void OnExecutorExited(GpuIndex gpu, std::uint64_t epoch, int signal) override {
-    events_.Send({false, gpu, epoch, 0, signal, false});
+  void OnExecutorExited(ExecutorSeat seat, std::uint64_t epoch, pid_t /*process*/,
+                        int signal) override {
+    events_.Send({false, seat.gpu, epoch, 0, signal, false, seat.number});
   }
   void OnSpareStarting(GpuIndex gpu, std::uint64_t epoch) override {
     events_.Send({true, gpu, epoch, 0, 0, true});
@@ -159,7 +161,7 @@ TEST(Supervisor, GoesOnWithWhoWasLeft) {
   ASSERT_TRUE(identity.has_value()) << "it lives";
   Listener listener;
   Supervisor::Options options = ShellOptions("exec sleep 1000");
-  options.adopted[kGpu].executor = *identity;
+  options.adopted[kGpu].executors[0] = *identity;
   Supervisor supervisor(std::move(options), listener);
   const Listener::Event adopted = listener.Next();
   EXPECT_TRUE(adopted.is_start);
@@ -178,7 +180,7 @@ TEST(Supervisor, GoesOnWithWhoWasLeft) {
 TEST(Supervisor, StartsAnotherForOneThatHasEndedMeanwhile) {
   Listener listener;
   Supervisor::Options options = ShellOptions("exec sleep 1000");
-  options.adopted[kGpu].executor = {.pid = getpid(), .start_ticks = 1};
+  options.adopted[kGpu].executors[0] = {.pid = getpid(), .start_ticks = 1};
   Supervisor supervisor(std::move(options), listener);
   const Listener::Event start = listener.Next();
   EXPECT_TRUE(start.is_start);
@@ -313,6 +315,46 @@ TEST_F(SupervisorOfSpares, NoneIsKeptWhereExecutorsOwnTheMemory) {
   EXPECT_FALSE(listener_.Next().is_spare);
 }
 
+TEST_F(SupervisorOfSpares, TheSpareTakesANewlyWantedSeat) {
+  Supervisor supervisor(options_, listener_);
+  const Listener::Event first = listener_.Next();
+  supervisor.KeepSpare(kGpu);
+  const Listener::Event spare = listener_.Next();
+  Said(spare);
+  supervisor.Want({kGpu, 1});
+  const Listener::Event second = listener_.Next();
+  EXPECT_FALSE(second.is_spare);
+  EXPECT_EQ(second.seat, 1);
+  EXPECT_EQ(second.epoch, spare.epoch) << "no other process was started";
+  supervisor.Want({kGpu, 2});
+  const Listener::Event third = listener_.Next();
+  EXPECT_EQ(third.seat, 2);
+  EXPECT_EQ(Said(third).second, "2") << "the others have their places";
+
+  kill(Said(first).first, SIGKILL);
+  const Listener::Event end = listener_.Next();
+  EXPECT_EQ(end.epoch, first.epoch);
+  EXPECT_EQ(end.seat, 0);
+  const Listener::Event next = listener_.Next();
+  EXPECT_EQ(next.seat, 0) << "its own seat, and no other";
+  EXPECT_GT(next.epoch, third.epoch);
+}
+
+TEST_F(SupervisorOfSpares, AReplacedExecutorComesBackWithoutAPause) {
+  options_.pauses.first = std::chrono::hours(1);
+  options_.pauses.longest = std::chrono::hours(1);
+  Supervisor supervisor(options_, listener_);
+  Listener::Event executor = listener_.Next();
+  for (int i = 0; i < 3; ++i) {
+    Said(executor);
+    supervisor.Replace(kGpu, executor.epoch);
+    const Listener::Event end = listener_.Next();
+    EXPECT_EQ(end.epoch, executor.epoch);
+    executor = listener_.Next();
+    EXPECT_TRUE(executor.is_start);
+  }
+}
+
 TEST_F(SupervisorOfSpares, GoesOnWithAllThreeThatWereLeft) {
   const auto left = [this](const std::string& name) {
     const ProcessCommand command = Sleeper(name, name);
@@ -322,16 +364,17 @@ TEST_F(SupervisorOfSpares, GoesOnWithAllThreeThatWereLeft) {
     return *IdentityOf(process->pid());
   };
   GpuProcesses& gpu = options_.adopted[kGpu];
-  gpu = {
-      .executor = left("executor"), .spare = left("spare"), .pool_owner = left("pool"), .place = 1};
+  gpu = {.executors = {{1, left("executor")}},
+         .spares = {{0, left("spare")}},
+         .pool_owner = left("pool")};
   Supervisor supervisor(options_, listener_);
   const Listener::Event executor = listener_.Next();
-  EXPECT_EQ(executor.adopted, gpu.executor->pid);
+  EXPECT_EQ(executor.adopted, gpu.executors.at(1).pid);
   EXPECT_FALSE(executor.is_spare);
   const Listener::Event spare = listener_.Next();
-  EXPECT_EQ(spare.adopted, gpu.spare->pid);
+  EXPECT_EQ(spare.adopted, gpu.spares.at(0).pid);
   EXPECT_TRUE(spare.is_spare);
-  kill(gpu.executor->pid, SIGKILL);
+  kill(gpu.executors.at(1).pid, SIGKILL);
   EXPECT_EQ(listener_.Next().epoch, executor.epoch);
   EXPECT_EQ(listener_.Next().epoch, spare.epoch);
   supervisor.KeepSpare(kGpu);

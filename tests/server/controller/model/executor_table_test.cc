@@ -25,7 +25,7 @@ TEST_F(ExecutorTableTest, AStreamIsItsExecutorsUntilThatIsDetached) {
 TEST_F(ExecutorTableTest, AnOperationOfAnAbsentExecutorIsLostButNotFromInside) {
   KillExecutor(0);
   bool is_lost = false;
-  tables_.executors.Run(GpuIndex{0}, Ping(),
+  tables_.executors.Run({GpuIndex{0}, {}}, Ping(),
                         [&](const OperationResult& result) { is_lost = result.is_executor_lost; });
   EXPECT_FALSE(is_lost);
   loop_.RunAll();
@@ -34,7 +34,8 @@ TEST_F(ExecutorTableTest, AnOperationOfAnAbsentExecutorIsLostButNotFromInside) {
 
 TEST_F(ExecutorTableTest, AsksAllAndGivesTheFirstFailure) {
   std::optional<absl::Status> outcome;
-  tables_.executors.RunOnAll(Ping(), [&](const absl::Status& status) { outcome = status; });
+  tables_.executors.RunOnAll(DomainId(), Ping(),
+                             [&](const absl::Status& status) { outcome = status; });
   Answer(1, absl::InternalError("no"));
   EXPECT_FALSE(outcome);
   Answer(0);
@@ -43,7 +44,8 @@ TEST_F(ExecutorTableTest, AsksAllAndGivesTheFirstFailure) {
 
 TEST_F(ExecutorTableTest, ADeadExecutorIsNoFailureForAll) {
   std::optional<absl::Status> outcome;
-  tables_.executors.RunOnAll(Ping(), [&](const absl::Status& status) { outcome = status; });
+  tables_.executors.RunOnAll(DomainId(), Ping(),
+                             [&](const absl::Status& status) { outcome = status; });
   Answer(0);
   KillExecutor(1);
   EXPECT_EQ(outcome, absl::OkStatus());
@@ -51,7 +53,7 @@ TEST_F(ExecutorTableTest, ADeadExecutorIsNoFailureForAll) {
 
 TEST_F(ExecutorTableTest, KillsAndAwaitsTheLoss) {
   bool is_gone = false;
-  tables_.executors.KillAndAwait(GpuIndex{1}, "a test",
+  tables_.executors.KillAndAwait({GpuIndex{1}, {}}, "a test",
                                  [&](const OperationResult&) { is_gone = true; });
   EXPECT_EQ(processes_.killed, std::vector{GpuIndex{1}});
   EXPECT_FALSE(is_gone);
@@ -60,7 +62,7 @@ TEST_F(ExecutorTableTest, KillsAndAwaitsTheLoss) {
 }
 
 TEST_F(ExecutorTableTest, KillsWhoOwesAnAnswerForTooLong) {
-  tables_.executors.Run(GpuIndex{0}, Ping(), [](const OperationResult&) {});
+  tables_.executors.Run({GpuIndex{0}, {}}, Ping(), [](const OperationResult&) {});
   loop_.Advance(std::chrono::seconds(5));
   tables_.executors.KillHanging(std::chrono::seconds(5));
   EXPECT_TRUE(processes_.killed.empty());

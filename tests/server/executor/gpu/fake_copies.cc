@@ -48,6 +48,7 @@ struct FakeDriverCalls::Copies {
     return Ok();
   }
   static CUresult Fill16(CUdeviceptr to, unsigned short value, std::size_t count, CUstream stream) {
+    if (value == 0) return Fill8(to, 0, 2 * count, stream);
     for (std::size_t i = 0; i < count; ++i) {
       Fill8(to + 2 * i, static_cast<unsigned char>(value), 1, stream);
       Fill8(to + 2 * i + 1, static_cast<unsigned char>(value >> 8), 1, stream);
@@ -55,6 +56,7 @@ struct FakeDriverCalls::Copies {
     return Ok();
   }
   static CUresult Fill32(CUdeviceptr to, unsigned value, std::size_t count, CUstream stream) {
+    if (value == 0) return Fill8(to, 0, 4 * count, stream);
     for (std::size_t i = 0; i < count; ++i) {
       Fill16(to + 4 * i, static_cast<unsigned short>(value), 1, stream);
       Fill16(to + 4 * i + 2, static_cast<unsigned short>(value >> 16), 1, stream);

@@ -18,6 +18,7 @@ class PeerPoolTest : public testing::Test {
  protected:
   static constexpr Bytes kChunk = FakeCuda::kChunk;
   static constexpr std::uint32_t kChunks = 6;
+  using Numbers = std::vector<PeerPool::Number>;
 
   // The other executor's chunks.
   PeerPoolTest() : chunks_(*owner_->Take(kChunks)) {}
@@ -90,6 +91,59 @@ TEST_F(PeerPoolTest, SwapInsAtOnceImportAChunkOnce) {
   EXPECT_EQ(cuda_.chunks_imported(), kChunks);
 }
 
+TEST_F(PeerPoolTest, MappingsAreKeptWithoutUsers) {
+  ASSERT_TRUE(pool_->Use(Numbers{0, 1}).ok());
+  ASSERT_TRUE(pool_->Import(DescriptorsOf({0, 1})).ok());
+  pool_->LetGo(Numbers{0, 1});
+  EXPECT_TRUE(Has({0, 1}));
+}
+
+TEST_F(PeerPoolTest, TheLastUserUnmapsAfterUse) {
+  pool_->UnmapAfterUse();
+  ASSERT_TRUE(pool_->Use(Numbers{0, 1, 4}).ok());
+  ASSERT_TRUE(pool_->Import(DescriptorsOf({0, 1, 4})).ok());
+  ASSERT_TRUE(pool_->Use(Numbers{1, 4}).ok());
+  pool_->LetGo(Numbers{4, 0, 1});
+  EXPECT_FALSE(Has({0}));
+  EXPECT_TRUE(Has({1, 4}));
+  EXPECT_EQ(cuda_.mapped_chunks(), 2u);
+  pool_->LetGo(Numbers{4, 1});
+  EXPECT_EQ(cuda_.mapped_chunks(), 0u);
+  ASSERT_TRUE(pool_->Use(Numbers{1}).ok());
+  ASSERT_TRUE(pool_->Import(DescriptorsOf({1})).ok()) << "once more";
+  EXPECT_TRUE(Has({1}));
+  pool_->LetGo(Numbers{1});
+}
+
+TEST_F(PeerPoolTest, WhatIsUnusedIsUnmappedAtOnce) {
+  ASSERT_TRUE(pool_->Use(Numbers{0, 1}).ok());
+  ASSERT_TRUE(pool_->Use(Numbers{1}).ok());
+  ASSERT_TRUE(pool_->Import(DescriptorsOf({0, 1})).ok());
+  pool_->LetGo(Numbers{0, 1});
+  pool_->UnmapAfterUse();
+  EXPECT_FALSE(Has({0}));
+  EXPECT_TRUE(Has({1}));
+  pool_->LetGo(Numbers{1});
+  EXPECT_EQ(cuda_.mapped_chunks(), 0u);
+}
+
+TEST_F(PeerPoolTest, UsersAtOnceHaveWhatTheyUse) {
+  pool_->UnmapAfterUse();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 50; ++round) {
+        ASSERT_TRUE(pool_->Use(Numbers{1, 2}).ok());
+        ASSERT_TRUE(pool_->Import(DescriptorsOf({1, 2})).ok());
+        EXPECT_TRUE(Has({1, 2}));
+        pool_->LetGo(Numbers{1, 2});
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(cuda_.mapped_chunks(), 0u);
+}
+
 TEST_F(PeerPoolTest, RefusesWhatNoGpuHas) {
   EXPECT_TRUE(absl::IsInvalidArgument(PeerPool::Reserve(*device_, {1, 0, 4}).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(PeerPool::Reserve(*device_, {1, kChunk, 0}).status()));
@@ -97,6 +151,7 @@ TEST_F(PeerPoolTest, RefusesWhatNoGpuHas) {
       PeerPool::Reserve(*device_, {1, kChunk, ~std::uint64_t{0} / kChunk}).status()));
   const PeerPool::Number outside = kChunks;
   EXPECT_TRUE(absl::IsInvalidArgument(pool_->Has({&outside, 1}).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(pool_->Use(Numbers{0, outside})));
   std::map<PeerPool::Number, UniqueFd> descriptors;
   descriptors.emplace(outside, UniqueFd());
   EXPECT_TRUE(absl::IsInvalidArgument(pool_->Import(descriptors)));

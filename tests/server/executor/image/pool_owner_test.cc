@@ -3,76 +3,22 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
-#include <chrono>
+#include <cerrno>
+#include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "server/executor/gpu/device_mapping.h"
 #include "server/executor/gpu/packet_socket.h"
 #include "server/executor/image/physical_pool.h"
 #include "server/executor/image/pool_client.h"
-#include "server/unix_socket/unix_listener.h"
-#include "tests/base/temporary_folder.h"
-#include "tests/server/executor/gpu/fake_cuda.h"
+#include "tests/server/executor/image/pool_owner_fixture.h"
 
 namespace torpor::executor {
 namespace {
 
-class PoolOwnerTest : public testing::Test {
- protected:
-  static constexpr Bytes kChunk = FakeCuda::kChunk;
-  static constexpr Bytes kChunks = 6;
-  static constexpr Duration kPatience = std::chrono::seconds(30);
-
-  ~PoolOwnerTest() override { EndOwner(); }
-
-  void StartOwner(Bytes pool_bytes = kChunks * kChunk) {
-    auto owner = PoolOwner::Create(
-        *device_, {.pool_bytes = pool_bytes, .chunk_bytes = kChunk, .driver_reserve = 2 * kChunk});
-    ASSERT_TRUE(owner.ok()) << owner.status();
-    owner_ = *std::move(owner);
-    UniqueFd listener = *server::ListenOnUnixSocket(path_, SOCK_SEQPACKET, 0600);
-    thread_ = std::thread([this, listener = std::move(listener)]() mutable {
-      ASSERT_TRUE(device_->MakeCurrent().ok());
-      owner_->Serve(std::move(listener));
-    });
-  }
-  // The last executor lets the owner end.
-  void EndOwner() {
-    if (!thread_.joinable()) return;
-    EXPECT_TRUE(Client()->Outlive(std::chrono::milliseconds(1)).ok());
-    thread_.join();
-  }
-  std::unique_ptr<PoolClient> Client() const { return *PoolClient::Connect(path_, kPatience); }
-  UniqueFd Dial() const { return *DialPacketSocket(path_); }
-
-  // Maps the chunk as a process of its own would.
-  std::uint8_t* Map(CUmemGenericAllocationHandle chunk) {
-    CUdeviceptr address = 0;
-    const CudaDriver& driver = device_->driver();
-    EXPECT_EQ(driver.MemAddressReserve(&address, kChunk, kChunk, 0, 0), CUDA_SUCCESS);
-    EXPECT_EQ(driver.MemMap(address, kChunk, 0, chunk, 0), CUDA_SUCCESS);
-    EXPECT_TRUE(AllowAccess(*device_, address, kChunk).ok());
-    mapped_.push_back(address);
-    return reinterpret_cast<std::uint8_t*>(address);
-  }
-  void UnmapAll() {
-    for (const CUdeviceptr address : mapped_) device_->driver().MemUnmap(address, kChunk);
-    mapped_.clear();
-  }
-
-  const TemporaryFolder folder_;
-  const std::string path_ = folder_.path("pool.sock");
-  FakeCuda cuda_;
-  std::unique_ptr<Device> device_ = *Device::Open(cuda_.driver(), 0);
-  std::unique_ptr<PoolOwner> owner_;
-  std::thread thread_;
-  std::vector<CUdeviceptr> mapped_;
-};
+using PoolOwnerTest = PoolOwnerFixture;
 
 TEST_F(PoolOwnerTest, ExecutorsHaveTheSameMemory) {
   StartOwner();
@@ -84,15 +30,15 @@ TEST_F(PoolOwnerTest, ExecutorsHaveTheSameMemory) {
   EXPECT_EQ(pool->pool_bytes(), kChunks * kChunk);
   EXPECT_EQ(spare->pool_bytes(), kChunks * kChunk);
   const auto of_pool = *pool->Take(kChunks);
-  const auto of_spare = *spare->Take(kChunks);
   for (std::size_t i = 0; i < kChunks; ++i) {
     Map(of_pool[i])[100] = static_cast<std::uint8_t>(*pool->NumberOf(of_pool[i]) + 1);
   }
+  pool->Return(of_pool);
+  const auto of_spare = *spare->Take(kChunks);
   for (const CUmemGenericAllocationHandle chunk : of_spare) {
     EXPECT_EQ(Map(chunk)[100], *spare->NumberOf(chunk) + 1);
   }
   UnmapAll();
-  pool->Return(of_pool);
   spare->Return(of_spare);
 }
 

@@ -151,6 +151,37 @@ TEST_F(PeerSourceTest, CopiesUnderWayKeepTheMemoryOfAnOwnerThatHasEnded) {
   EXPECT_EQ(cuda_.mapped_chunks(), 16u);
 }
 
+TEST_F(PeerSourceTest, AnIsolatedExecutorMapsTheOwnersChunksOnlyWhileCopying) {
+  pools_->UnmapAfterUse();
+  cuda_.HoldStreams();
+  ASSERT_TRUE(SwapIn().ok());
+  EXPECT_EQ(cuda_.mapped_chunks(), 24u);
+  ASSERT_TRUE(peer_->ReleaseSource().ok());
+  EXPECT_EQ(cuda_.mapped_chunks(), 16u);
+  EXPECT_EQ(At(kWhole.end - 1), kOnOwner) << "the copies had ended";
+  ASSERT_TRUE(peer_->Drop().ok());
+  EXPECT_EQ(SwapIn()->from_peer.total(), kWhole.bytes());
+  EXPECT_EQ(cuda_.chunks_imported(), 16u);
+  EXPECT_EQ(pools_->count(), 1u);
+}
+
+TEST_F(PeerSourceTest, WhatWasMappedBeforeTheIsolationGoesToo) {
+  ASSERT_TRUE(SwapIn().ok());
+  ASSERT_TRUE(peer_->ReleaseSource().ok());
+  EXPECT_EQ(cuda_.mapped_chunks(), 24u);
+  pools_->UnmapAfterUse();
+  EXPECT_EQ(cuda_.mapped_chunks(), 16u);
+}
+
+TEST_F(PeerSourceTest, AFailedSwapInUsesNoChunkOfTheOwner) {
+  pools_->UnmapAfterUse();
+  cuda_.RefuseDeviceCopies(true);
+  EXPECT_FALSE(SwapIn().ok());
+  EXPECT_EQ(cuda_.mapped_chunks(), 8u) << "the owner's";
+  cuda_.RefuseDeviceCopies(false);
+  EXPECT_EQ(SwapIn()->from_peer.total(), kWhole.bytes());
+}
+
 TEST_F(PeerSourceTest, AnOwnersSuccessorHasAnotherPool) {
   ASSERT_TRUE(SwapIn().ok());
   ASSERT_TRUE(peer_->Drop().ok());
