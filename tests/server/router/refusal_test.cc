@@ -286,8 +286,8 @@ TEST_F(RefusalTest, AClientThatLeavesWhileItsBodyIsSentFreesTheGpu) {
   config_.router.request_buffer_bytes = 4 * kKiB;
   std::promise<void> is_over;
   StartWithUpstream(
-      [&](RawConnection&, const RawMessage&) {
-        is_over.get_future().wait();  // takes no more of the body
+      [over = is_over.get_future().share()](RawConnection&, const RawMessage&) {
+        over.wait();  // takes no more of the body
         return false;
       },
       /*reads_bodies=*/false);
