@@ -10,6 +10,7 @@
 #include <benchmark/benchmark.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -167,7 +168,7 @@ void InAnothersPlaceUnder(benchmark::State& state, const Layers& layers,
     state.SetIterationTime(times.transfer_ms * 1e-3);
     first.push_back(times.latency_ms);
     transfer.push_back(times.transfer_ms);
-    bytes = times.bytes;
+    bytes = std::max(bytes, times.bytes);
     warm.push_back(functions.Warm());
   }
   const double warm_ms = Quantile(warm, 0.5);
