@@ -64,6 +64,9 @@ void DomainSeats::Look() {
                           " s: see the log for why executors end, or raise executors_per_gpu")));
   std::set<GpuIndex> gpus;
   for (const Waiting& one : waiting_) gpus.insert(one.key.gpu);
+  std::erase_if(leaving_, [&gpus](const auto& leaving) {
+    return !leaving.second.is_ending && !gpus.contains(leaving.first);
+  });
   for (const GpuIndex gpu : gpus) {
     Serve(gpu);
     LeaveIfEmpty(gpu);

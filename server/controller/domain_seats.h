@@ -59,7 +59,8 @@ class DomainSeats {
   void OnImageLeft(GpuIndex gpu) { LeaveIfEmpty(gpu); }
   // The GPU has no executor any more.
   void OnGpuDown(GpuIndex gpu);
-  // To be called once a second: looks again at whoever waits.
+  // To be called once a second: looks again at whoever waits. A domain stays if nobody waits for its
+  // seat any more.
   void Look();
 
   // Returns the instances with sessions of the domain.

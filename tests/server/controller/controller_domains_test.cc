@@ -204,6 +204,29 @@ TEST_F(ControllerDomains, AnExecutorThatDoesNotComeCostsTheRequestAndNotTheGpu) 
   EXPECT_TRUE(GiveBack(a));
 }
 
+TEST_F(ControllerDomains, ADomainStaysIfNobodyWaitsForItsSeatAnyMore) {
+  StartAt(0);
+  Client a = Connect("token-a");
+  Client b = Connect("token-b");
+  StartAt(1);
+  Client c = Connect("token-c");
+  ASSERT_TRUE(Malloc(a, kChunk));
+  ASSERT_TRUE(Malloc(b, kChunk));
+  EXPECT_EQ(SocketOfRun("a", a), SocketOf(0));
+  EXPECT_EQ(SocketOfRun("b", b), SocketOf(1));
+  Hold(&v1::DaemonMessage::has_swap_out);
+  const RequestId request = Acquire("c", std::chrono::minutes(1));
+  EXPECT_THAT(processes_.replaced, IsEmpty()) << "the image of a does not leave";
+  loop_.Advance(std::chrono::seconds(11));
+  Settle();
+  EXPECT_EQ(Failure(request), absl::StatusCode::kUnavailable);
+  loop_.Advance(std::chrono::seconds(1));
+  answers_ = nullptr;
+  Settle();
+  EXPECT_THAT(processes_.replaced, IsEmpty());
+  EXPECT_EQ(SocketOfRun("a", a), SocketOf(0));
+}
+
 TEST_F(ControllerDomains, AnAdoptedExecutorServesItsOwnDomain) {
   StartAt(0);
   executors_[1].epoch = next_epoch_++;
