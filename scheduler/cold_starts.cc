@@ -30,13 +30,17 @@ bool ColdStarts::Start(Instance& instance) {
     return false;
   }
   std::vector<GpuIndex> candidates;
+  bool has_room = false;
   for (const auto& [id, gpu] : node_.gpus) {
-    if (gpu.is_up && gpu.free_bytes() >= instance.image.bytes) candidates.push_back(id);
+    if (!gpu.is_up || gpu.free_bytes() < instance.image.bytes) continue;
+    has_room = true;
+    if (!instance.unserved_on.contains(id)) candidates.push_back(id);
   }
-  if (candidates.empty()) {
+  if (!has_room) {
     queue_.RefuseAll(instance, Refusal::kNoRoom);
     return true;
   }
+  if (candidates.empty()) return false;
   const std::optional<GpuIndex> gpu = placement_.Choose(instance, candidates, node_, outbox_.now());
   if (gpu) images_.SwapIn(instance, node_.gpus.at(*gpu));
   return false;

@@ -31,6 +31,9 @@ class Objection {
   }
   std::string operator()(const ExecutorDown&) const { return {}; }
   std::string operator()(const ImagesLost& event) const { return OfInstances(event.instances); }
+  std::string operator()(const InstancesServed& event) const {
+    return OfInstances(event.instances);
+  }
   std::string operator()(const ImagesUnwanted& event) const { return OfInstances(event.instances); }
   std::string operator()(const TenantSet& event) const {
     const bool is_weight = kMinWeight <= event.weight && event.weight <= kMaxWeight;

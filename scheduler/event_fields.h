@@ -21,6 +21,8 @@ inline constexpr std::string_view kNameOf<ExecutorDown> = "executor_down";
 template <>
 inline constexpr std::string_view kNameOf<ImagesLost> = "images_lost";
 template <>
+inline constexpr std::string_view kNameOf<InstancesServed> = "instances_served";
+template <>
 inline constexpr std::string_view kNameOf<TenantSet> = "tenant_set";
 template <>
 inline constexpr std::string_view kNameOf<FunctionSet> = "function_set";
@@ -141,6 +143,11 @@ void VisitFields(Self& event, const Visit& visit) {
   visit("gpu", event.gpu);
 }
 template <Of<ImagesLost> Self, typename Visit>
+void VisitFields(Self& event, const Visit& visit) {
+  visit("gpu", event.gpu);
+  visit("instances", event.instances);
+}
+template <Of<InstancesServed> Self, typename Visit>
 void VisitFields(Self& event, const Visit& visit) {
   visit("gpu", event.gpu);
   visit("instances", event.instances);

@@ -61,9 +61,16 @@ struct ExecutorDown {
   GpuIndex gpu;
 };
 
-// One of a GPU's executors has gone, and others serve there still: the GPU holds nothing any more
-// of these instances' images. A lease and swaps of theirs end as after ExecutorDown.
+// One of a GPU's executors, the one of these instances, has gone or is not there yet, and others
+// serve there: the GPU holds nothing of these instances' images. A lease and swaps of theirs end as
+// after ExecutorDown, and none of them goes there before InstancesServed or ExecutorUp.
 struct ImagesLost {
+  GpuIndex gpu;
+  std::vector<InstanceId> instances{};  // lead shards
+};
+
+// The executor of these instances is there, or may be asked for.
+struct InstancesServed {
   GpuIndex gpu;
   std::vector<InstanceId> instances{};  // lead shards
 };
@@ -241,11 +248,12 @@ struct ImageSpilled {
 // The time of the last WakeUp has come.
 struct TimePassed {};
 
-using Event = std::variant<ExecutorUp, ExecutorDown, ImagesLost, TenantSet, FunctionSet,
-                           InstanceAdded, HealthChanged, InstanceRemoved, FunctionRemoved,
-                           RequestArrived, RequestGone, SwapInDone, ImageArrived, SwapOutDone,
-                           WriteBackDone, LeaseEnded, GrowthWanted, ImageShrunk, LoadWanted,
-                           EvictionWanted, ImagesUnwanted, PinChanged, ImageSpilled, TimePassed>;
+using Event =
+    std::variant<ExecutorUp, ExecutorDown, ImagesLost, InstancesServed, TenantSet, FunctionSet,
+                 InstanceAdded, HealthChanged, InstanceRemoved, FunctionRemoved, RequestArrived,
+                 RequestGone, SwapInDone, ImageArrived, SwapOutDone, WriteBackDone, LeaseEnded,
+                 GrowthWanted, ImageShrunk, LoadWanted, EvictionWanted, ImagesUnwanted, PinChanged,
+                 ImageSpilled, TimePassed>;
 
 // --- Actions, to be carried out in their order --------------------------------------------------
 

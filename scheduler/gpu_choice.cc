@@ -9,6 +9,10 @@ GpuChoice::GpuChoice(NodeState& node, const BindingPolicy& binding, PlacementPol
     : node_(node), binding_(binding), placement_(placement), evicts_(evicts) {}
 
 bool GpuChoice::MayRunOn(const Instance& shard, const Gpu& gpu) const {
+  return !shard.unserved_on.contains(gpu.id) && MayEverRunOn(shard, gpu);
+}
+
+bool GpuChoice::MayEverRunOn(const Instance& shard, const Gpu& gpu) const {
   if (gpu.capacity < shard.image.bytes) return false;
   const std::optional<bool> is_bound = binding_.MayRunOn(shard, gpu);
   if (is_bound) return *is_bound;
@@ -25,7 +29,7 @@ bool GpuChoice::MayRunAnywhere(Instance& lead) const {
   std::set<GpuIndex> taken;
   for (const Instance* const shard : InOrder(lead)) {
     const auto gpu = std::find_if(node_.gpus.begin(), node_.gpus.end(), [&](const auto& entry) {
-      return taken.count(entry.first) == 0 && MayRunOn(*shard, entry.second);
+      return taken.count(entry.first) == 0 && MayEverRunOn(*shard, entry.second);
     });
     if (gpu == node_.gpus.end()) return false;
     taken.insert(gpu->first);

@@ -25,8 +25,9 @@ class GpuChoice {
   // `evicts`: whether room can be made on a GPU that an instance may run on.
   GpuChoice(NodeState& node, const BindingPolicy& binding, PlacementPolicy& placement, bool evicts);
 
-  // Whether the shard may run on the GPU once that is free.
+  // Whether the shard may run on the GPU once that is free; and once its executor is there, too.
   bool MayRunOn(const Instance& shard, const Gpu& gpu) const;
+  bool MayEverRunOn(const Instance& shard, const Gpu& gpu) const;
   bool MayRunOnAny(const Instance& lead, const std::vector<GpuIndex>& gpus) const;
   // Whether every shard may run on a GPU of its own, busy or not: else waiting is in vain.
   bool MayRunAnywhere(Instance& lead) const;

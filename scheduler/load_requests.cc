@@ -76,8 +76,9 @@ std::optional<LoadRefusal> LoadRequests::ReasonToRefuse(const Instance& lead,
   if (gpus.size() <= lead.secondary_shards.size()) return LoadRefusal::kTooFewGpus;
   std::optional<LoadRefusal> reason;
   node_.ForEachShard(lead, [&](const Instance& shard) {
-    const bool may_run = std::any_of(gpus.begin(), gpus.end(),
-                                     [&](const Gpu* gpu) { return choice_.MayRunOn(shard, *gpu); });
+    const bool may_run = std::any_of(gpus.begin(), gpus.end(), [&](const Gpu* gpu) {
+      return choice_.MayEverRunOn(shard, *gpu);
+    });
     if (may_run || reason) return;
     reason = shard.image.bytes > largest ? LoadRefusal::kTooLarge : LoadRefusal::kNoRoom;
   });
@@ -87,7 +88,8 @@ std::optional<LoadRefusal> LoadRequests::ReasonToRefuse(const Instance& lead,
 bool LoadRequests::ChooseGpus(Instance& lead, Load& load) {
   const auto is_decided = [&](const Instance& shard) {
     const auto destination = load.destination.find(shard.id);
-    return destination != load.destination.end() && node_.gpus.at(destination->second).is_up;
+    return destination != load.destination.end() && node_.gpus.at(destination->second).is_up &&
+           !shard.unserved_on.contains(destination->second);
   };
   std::set<GpuIndex> taken;
   node_.ForEachShard(lead, [&](const Instance& shard) {

@@ -210,6 +210,7 @@ struct Instance {
   int max_in_flight = 1;                     // explicit requests under one lease
   Health health = Health::kServing;          // of a lead shard
   std::optional<GpuIndex> bound_gpu;         // the only GPU, if bound; see BindingPolicy
+  std::set<GpuIndex> unserved_on;            // GPUs without the executor that serves the instance
   Image image;
   Tenancy tenancy;
   std::map<Turn, RequestId> waiting;

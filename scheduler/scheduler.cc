@@ -59,6 +59,7 @@ void Scheduler::Handle(const ExecutorUp& event) {
   gpu.capacity = event.capacity;
   gpu.sources = event.sources;
   gpu.pcie_switch = event.pcie_switch;
+  for (auto& [id, shard] : node_.instances) shard.unserved_on.erase(event.gpu);
   for (const InstanceId id : queue_.First(queue_.size())) {
     Instance& lead = node_.instances.at(id);
     if (node_.IsTooLarge(lead)) queue_.RefuseAll(lead, Refusal::kTooLarge);
@@ -84,9 +85,17 @@ void Scheduler::Handle(const ImagesLost& event) {
     Instance& lead = node_.instances.at(id);
     node_.ForEachShard(lead, [&](Instance& shard) {
       if (shard.image.copies.count(event.gpu) > 0) LoseImage(shard, event.gpu);
+      shard.unserved_on.insert(event.gpu);
     });
     const InstanceId tenant = gpu->second.tenant;
     if (tenant && node_.LeadOf(tenant).id == id) leases_.End(lead);
+  }
+}
+
+void Scheduler::Handle(const InstancesServed& event) {
+  for (const InstanceId id : event.instances) {
+    node_.ForEachShard(node_.instances.at(id),
+                       [&](Instance& shard) { shard.unserved_on.erase(event.gpu); });
   }
 }
 

@@ -91,6 +91,7 @@ class Scheduler {
   void Handle(const ExecutorUp& event);
   void Handle(const ExecutorDown& event);
   void Handle(const ImagesLost& event);
+  void Handle(const InstancesServed& event);
   // The GPU holds nothing any more of a copy that came, was there, or left.
   void LoseImage(Instance& shard, GpuIndex gpu);
   void Handle(const TenantSet& event);

@@ -23,14 +23,37 @@ void DomainSeats::StartAhead(DomainId domain) {
 
 void DomainSeats::Ensure(ExecutorKey key, const Then& then) {
   last_used_[key] = loop_.Now();
-  const GpuExecutor* const executor = executors_.Of(key);
-  const bool is_ready = executor != nullptr && executor->state() == GpuExecutor::State::kReady &&
-                        !IsLeaving(*executor);
-  if (is_ready) return then(absl::OkStatus());
+  if (IsReady(key)) return then(absl::OkStatus());
   const TimePoint until = loop_.Now() + kSeatPatience;
   waiting_.push_back({key, until, then});
   loop_.RunAt(until, [this] { Look(); });
   Serve(key.gpu);
+}
+
+bool DomainSeats::Require(ExecutorKey key) {
+  last_used_[key] = loop_.Now();
+  if (!IsReady(key) && !IsWaitedFor(key)) {
+    Ensure(key, [this, key](const absl::Status& status) {
+      // Once it is too late, the scheduler may try again.
+      if (absl::IsDeadlineExceeded(status)) TellServed(key);
+    });
+  }
+  if (IsReady(key)) return true;
+  const std::set<InstanceId> instances = InstancesOf(key.domain);
+  events_.Feed(scheduler::ImagesLost{key.gpu, {instances.begin(), instances.end()}});
+  return false;
+}
+
+bool DomainSeats::IsReady(ExecutorKey key) const {
+  const GpuExecutor* const executor = std::as_const(executors_).Of(key);
+  return executor != nullptr && executor->state() == GpuExecutor::State::kReady &&
+         !IsLeaving(*executor);
+}
+
+void DomainSeats::TellServed(ExecutorKey key) {
+  const std::set<InstanceId> instances = InstancesOf(key.domain);
+  if (instances.empty()) return;
+  events_.Feed(scheduler::InstancesServed{key.gpu, {instances.begin(), instances.end()}});
 }
 
 void DomainSeats::NoteUse(const std::vector<SessionPtr>& sessions, GpuIndex gpu) {
@@ -45,6 +68,7 @@ void DomainSeats::OnReady(GpuExecutor& executor) {
     return;
   }
   if (IsLeaving(executor)) return;
+  TellServed(executor.key());
   Answer([key = executor.key()](const Waiting& one) { return one.key == key; }, absl::OkStatus());
 }
 
@@ -211,6 +235,8 @@ void DomainSeats::PassOn(ExecutorSeat seat) {
   last_used_.erase(old);
   executor.Assign({});
   Give(executor, DomainWaitingAt(seat.gpu).value_or(next));
+  // Its next request asks for another seat.
+  TellServed(old);
   Serve(seat.gpu);
 }
 

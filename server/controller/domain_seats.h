@@ -50,6 +50,9 @@ class DomainSeats {
   // if it does not become ready in time.
   void Ensure(ExecutorKey key, const Then& then);
 
+  // Returns whether the executor is ready. If not, has it started, and tells the scheduler that the
+  // domain's instances cannot have the GPU until then: a GPU is not held for a process's start.
+  bool Require(ExecutorKey key);
   // The sessions have a lease on the GPU.
   void NoteUse(const std::vector<SessionPtr>& sessions, GpuIndex gpu);
 
@@ -59,8 +62,8 @@ class DomainSeats {
   void OnImageLeft(GpuIndex gpu) { LeaveIfEmpty(gpu); }
   // The GPU has no executor any more.
   void OnGpuDown(GpuIndex gpu);
-  // To be called once a second: looks again at whoever waits. A domain stays if nobody waits for its
-  // seat any more.
+  // To be called once a second: looks again at whoever waits. A domain stays if nobody waits for
+  // its seat any more.
   void Look();
 
   // Returns the instances with sessions of the domain.
@@ -75,7 +78,10 @@ class DomainSeats {
     Then then;
   };
 
+  bool IsReady(ExecutorKey key) const;
   bool IsWaitedFor(ExecutorKey key) const;
+  // Tells the scheduler that the domain's instances may have the GPU.
+  void TellServed(ExecutorKey key);
   // Returns the first domain that waits for a seat on the GPU.
   std::optional<DomainId> DomainWaitingAt(GpuIndex gpu) const;
   // The same, or a domain with sessions that has no seat there.

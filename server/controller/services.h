@@ -63,10 +63,11 @@ struct ImageServices {
         swaps(tables.executors, tables.instances, tables.sessions, peers, room, telemetry, loop,
               std::move(arrived)),
         moves(tables.executors, swaps),
-        shards(
-            tables.instances, tables.sessions, swaps, moves, scheduler, events, telemetry,
-            [&seats](ExecutorKey key, const DomainSeats::Then& then) { seats.Ensure(key, then); },
-            [&seats](GpuIndex gpu) { seats.OnImageLeft(gpu); }) {}
+        shards(tables.instances, tables.sessions, swaps, moves, scheduler, events, telemetry,
+               {.ensure = [&seats](ExecutorKey key,
+                                   const DomainSeats::Then& then) { seats.Ensure(key, then); },
+                .require = [&seats](ExecutorKey key) { return seats.Require(key); },
+                .left = [&seats](GpuIndex gpu) { seats.OnImageLeft(gpu); }}) {}
 
   PeerAccess peers;
   ImageSwaps swaps;

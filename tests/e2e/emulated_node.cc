@@ -95,7 +95,10 @@ EmulatedNode::EmulatedNode(const std::string& topology, const std::vector<std::s
       }
       if (i == 0) yaml += "    gpus: " + std::to_string(gpus) + "\n";
       if (!function_setting.empty()) {
-        yaml += "    " + absl::StrReplaceAll(function_setting, {{"{function}", function}}) + "\n";
+        yaml += "    " +
+                absl::StrReplaceAll(function_setting, {{"{function}", function},
+                                                       {"{initial}", function.substr(0, 1)}}) +
+                "\n";
       }
       if (slash != std::string::npos) yaml += "    instances:\n";
     }

@@ -42,8 +42,9 @@ class EmulatedNode {
   static Port FreePort();
 
   // `settings` are further lines of the configuration; `gpus`, how many GPUs the first function
-  // has; `function_setting`, a line of every function's, where {function} is its name.
-  // FUNCTION/INSTANCE stands for an instance: those of a function follow each other.
+  // has; `function_setting`, a line of every function's, where {function} is its name, and
+  // {initial} the first letter of that. FUNCTION/INSTANCE stands for an instance: those of a
+  // function follow each other.
   EmulatedNode(const std::string& topology, const std::vector<std::string>& functions,
                const std::string& settings = "", int gpus = 1,
                const std::string& function_setting = "");

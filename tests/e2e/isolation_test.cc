@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/e2e/address_mode.h"
@@ -148,6 +152,43 @@ TEST_F(Isolation, DomainsHaveAnExecutorInTurn) {
   ExpectIntact(1);
   EXPECT_EQ(Attack("read", device_), kRefused) << thief_->Stdout();
   ExpectIntact(2);
+}
+
+// Functions of a tenant break their domain's context, one after the other, while a neighbour
+// serves requests. Each fault is the first of its function, so that none has to wait for a GPU.
+TEST(IsolatedFaults, CostNeighboursNothing) {
+  if (IsTranslating()) GTEST_SKIP() << "domains have the one executor in turn";
+  constexpr int kFaults = 8;
+  std::vector<std::string> functions = {"neighbour"};
+  for (int i = 0; i < kFaults; ++i) functions.push_back("thief-" + std::to_string(i));
+  EmulatedNode node(kOneGpu, functions, "isolation: tenant\nspare_executor: true\n", 1,
+                    "durability: none\n    tenant: {initial}");
+  ASSERT_NO_FATAL_FAILURE(node.Start());
+  ASSERT_NO_FATAL_FAILURE(node.StartFunction(
+      "neighbour", {std::string(DRIVEN_DIR) + "/state_server", "--megabytes", "1"}));
+  std::atomic<bool> is_over = false;
+  Duration longest{};
+  std::thread asks([&] {
+    for (std::uint64_t round = 1; !is_over; ++round) {
+      const TimePoint begin = SteadyClock().Now();
+      const Reply reply = node.PostOne("/function/neighbour/add", R"({"value":[1]})");
+      EXPECT_EQ(reply.status, 200) << reply.body;
+      EXPECT_EQ(reply.body, "{\"sum\":" + std::to_string(round << 18) + "}\n");
+      longest = std::max(longest, SteadyClock().Now() - begin);
+    }
+  });
+  for (int i = 0; i < kFaults; ++i) {
+    const auto thief =
+        node.RunProgram({"--function", functions.at(static_cast<std::size_t>(i) + 1)},
+                        {std::string(DRIVEN_DIR) + "/thief", "read", "16"});
+    EXPECT_EQ(thief->Wait(kPatience), kRefused) << thief->Stdout() << thief->Stderr();
+  }
+  is_over = true;
+  asks.join();
+  EXPECT_LT(longest, std::chrono::seconds(2)) << "the GPU is back";
+  // After the last fault the next executor may not have been started yet.
+  EXPECT_GE(node.Status().at("gpus").at(0).at("executor_restarts"), kFaults - 1);
+  if (testing::Test::HasFailure()) std::fputs(node.Logs().c_str(), stderr);
 }
 
 }  // namespace

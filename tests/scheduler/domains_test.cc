@@ -39,16 +39,29 @@ TEST_F(DomainsTest, AnothersLeaseGoesOn) {
   ASSERT_TRUE(Only<Grant>(Arrive(1, kB)));
   EXPECT_TRUE(Tell(ImagesLost{kGpu0, {kA}}).empty());
   EXPECT_TRUE(Arrive(2, kA).empty());
+  EXPECT_TRUE(Tell(InstancesServed{kGpu0, {kA}}).empty());
   Tell(RequestGone{RequestId{1}, Ending::kAnswered});
   const auto swap_in = Only<SwapIn>(Tell(LeaseEnded{kB}));
   ASSERT_TRUE(swap_in);
   EXPECT_EQ(swap_in->instance, kA);
 }
 
-TEST_F(DomainsTest, ASwapInThatIsLostBeginsAnew) {
+TEST_F(DomainsTest, WithoutItsExecutorARequestWaitsAndHoldsNoGpu) {
   Tell(ImagesLost{kGpu0, {kA}});
+  Tell(InstancesServed{kGpu0, {kA}});
   ASSERT_TRUE(Only<SwapIn>(Arrive(1, kA)));
-  EXPECT_TRUE(Only<SwapIn>(Tell(ImagesLost{kGpu0, {kA}}))) << "the request waits on";
+  EXPECT_TRUE(Tell(ImagesLost{kGpu0, {kA}}).empty()) << "the executor is not there";
+  EXPECT_TRUE(Only<Grant>(Arrive(2, kB))) << "the GPU is free for others";
+  Tell(RequestGone{RequestId{2}, Ending::kAnswered});
+  EXPECT_TRUE(Tell(LeaseEnded{kB}).empty());
+  EXPECT_TRUE(Only<SwapIn>(Tell(InstancesServed{kGpu0, {kA}})));
+}
+
+TEST_F(DomainsTest, AGpuThatComesBackServesEverybody) {
+  Tell(ImagesLost{kGpu0, {kA}});
+  EXPECT_TRUE(Arrive(1, kA).empty());
+  Tell(ExecutorDown{kGpu0});
+  EXPECT_TRUE(Only<SwapIn>(Tell(ExecutorUp{kGpu0, 100})));
 }
 
 TEST_F(DomainsTest, WhoMakesPlaceLeavesUnlessInUse) {

@@ -87,6 +87,7 @@ std::string SchedulerWorld::Step() {
     case 7:
       if (Below(8) == 0) BreakOrMendSomeGpu();
       if (Below(8) == 0) LoseSomeDomain();
+      if (Below(4) == 0) ServeFirstUnserved();
       if (Below(8) == 0) Tell(ImagesUnwanted{SomeGpu(), {SomeLead()}});
       if (Below(8) == 0) ChangeSomeFunction();
       break;
@@ -115,8 +116,10 @@ std::string SchedulerWorld::Finish() {
   for (auto& [gpu, is_up] : is_up_) {
     if (is_up) continue;
     is_up = true;
+    Forget(gpu);
     Tell(Up(gpu));
   }
+  while (!unserved_.empty()) ServeFirstUnserved();
   const std::size_t turns = kTurnsAnAnswer * (1 + waiting_.size() + lost_.size() + growths_.size());
   for (std::size_t turn = 0; turn < turns && error_.empty(); ++turn) {
     if (waiting_.empty() && lost_.empty() && growths_.empty()) return error_;
@@ -166,6 +169,9 @@ void SchedulerWorld::Tell(const Event& event) {
 
 void SchedulerWorld::Apply(const SwapIn& action) {
   if (!is_up_[action.gpu]) Fail("swap-in on a GPU that is down");
+  if (unserved_.count({lead_.at(action.instance), action.gpu}) > 0) {
+    Fail("swap-in without the executor");
+  }
   for (auto& [place, image] : images_) {
     if (place.first != action.instance || keeps_replicas_) continue;
     const bool is_source = action.source == place.second && image.state == Image::kPresent;
@@ -545,12 +551,24 @@ void SchedulerWorld::LoseSomeDomain() {
     Lose(lease->second);
     leases_.erase(lease);
   }
+  unserved_.insert({lead, gpu});
   Tell(ImagesLost{gpu, {lead}});
+}
+
+void SchedulerWorld::Forget(GpuIndex gpu) {
+  std::erase_if(unserved_, [gpu](const Place& place) { return place.second == gpu; });
+}
+
+void SchedulerWorld::ServeFirstUnserved() {
+  if (unserved_.empty()) return;
+  const Place place = unserved_.extract(unserved_.begin()).value();
+  Tell(InstancesServed{place.second, {place.first}});
 }
 
 void SchedulerWorld::BreakOrMendSomeGpu() {
   const auto gpu = std::next(is_up_.begin(), Below(is_up_.size()));
   gpu->second = !gpu->second;
+  Forget(gpu->first);
   if (gpu->second) return Tell(Up(gpu->first));
   std::erase_if(images_, [&](const auto& entry) { return entry.first.second == gpu->first; });
   std::erase_if(readers_, [&](const auto& entry) { return entry.first.second == gpu->first; });

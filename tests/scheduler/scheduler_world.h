@@ -101,6 +101,9 @@ class SchedulerWorld {
   void BreakOrMendSomeGpu();
   // An instance's executor on a GPU dies, beside others there.
   void LoseSomeDomain();
+  void ServeFirstUnserved();
+  // The GPU begins anew: whoever was not served may be.
+  void Forget(GpuIndex gpu);
   GpuIndex SomeGpu();
   InstanceId SomeLead();
   std::uint32_t Below(std::size_t bound) {
@@ -121,6 +124,7 @@ class SchedulerWorld {
   std::map<Place, Image> images_;
   std::set<Place> write_backs_;  // under way
   // From which an image comes to other GPUs, while it stays.
+  std::set<Place> unserved_;  // lead shards without their executor
   std::map<Place, std::set<GpuIndex>> readers_;
   std::map<InstanceId, Lease> leases_;
   std::map<RequestId, Request> requests_;  // that are not over

@@ -32,15 +32,34 @@ void ShardSwaps::Apply(const scheduler::SwapIn& action) {
   for (const SessionPtr& session : sessions_.Of(instances_.ShardOf(action.instance))) {
     domains.insert(session->domain);
   }
+  if (IsForLease(action) && !AreServed(domains, action.gpu)) return Postpone(action);
   Join join([this, action](const absl::Status& status) {
     if (absl::IsCancelled(status)) return;
     status.ok() ? Begin(action) : OnSwapInDone(action, status);
   });
   join.Add(domains.size());
   for (const DomainId domain : domains) {
-    ensure_({action.gpu, domain}, [join](const absl::Status& status) { join.Done(status); });
+    executors_.ensure({action.gpu, domain},
+                      [join](const absl::Status& status) { join.Done(status); });
   }
   join.Done();
+}
+
+bool ShardSwaps::IsForLease(const scheduler::SwapIn& action) const {
+  const auto gpu = scheduler_.node().gpus.find(action.gpu);
+  return gpu != scheduler_.node().gpus.end() && gpu->second.tenant == action.instance;
+}
+
+bool ShardSwaps::AreServed(const std::set<DomainId>& domains, GpuIndex gpu) const {
+  bool are_served = true;
+  for (const DomainId domain : domains) are_served &= executors_.require({gpu, domain});
+  return are_served;
+}
+
+// The scheduler waits for the image to leave its source.
+void ShardSwaps::Postpone(const scheduler::SwapIn& action) {
+  if (!action.source || action.keeps_source) return;
+  Apply(scheduler::SwapOut{action.instance, *action.source, scheduler::SwapOutReason::kMove});
 }
 
 void ShardSwaps::Begin(const scheduler::SwapIn& action) {
@@ -119,7 +138,7 @@ void ShardSwaps::Apply(const scheduler::SwapOut& action) {
 GpuExecutor::OnDone ShardSwaps::WhenLeft(InstanceId shard, GpuIndex gpu, std::size_t count) {
   Join join([this, shard, gpu](const absl::Status&) {
     events_.Feed(scheduler::SwapOutDone{shard, gpu});
-    left_(gpu);
+    executors_.left(gpu);
   });
   join.Add(count - 1);
   return [join](const OperationResult& result) {

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <vector>
 
 #include "scheduler/scheduler.h"
@@ -20,16 +22,21 @@ class ShardSwaps {
     std::uint64_t swaps_out = 0;
   };
 
-  // Calls back with OK once the executor is ready; with Cancelled if the scheduler knows of its
-  // loss.
-  using Ensure = std::function<void(ExecutorKey, const std::function<void(const absl::Status&)>&)>;
-  // An image has left the GPU.
-  using OnLeft = std::function<void(GpuIndex)>;
+  // What it asks and tells of executors. None may be null.
+  struct Executors {
+    // Calls back with OK once the executor is ready; with Cancelled if the GPU is down, as the
+    // scheduler knows.
+    std::function<void(ExecutorKey, const std::function<void(const absl::Status&)>&)> ensure;
+    // As DomainSeats::Require.
+    std::function<bool(ExecutorKey)> require;
+    // An image has left the GPU.
+    std::function<void(GpuIndex)> left;
+  };
 
   // The references must outlive the object.
   ShardSwaps(InstanceTable& instances, const SessionTable& sessions, ImageSwaps& swaps,
              ImageMoves& moves, const scheduler::Scheduler& scheduler, EventSink& events,
-             Telemetry& telemetry, Ensure ensure, OnLeft left)
+             Telemetry& telemetry, Executors executors)
       : instances_(instances),
         sessions_(sessions),
         swaps_(swaps),
@@ -37,8 +44,7 @@ class ShardSwaps {
         scheduler_(scheduler),
         events_(events),
         telemetry_(telemetry),
-        ensure_(std::move(ensure)),
-        left_(std::move(left)) {}
+        executors_(std::move(executors)) {}
 
   // Each feeds the action's answering event when done, unless the executor dies first.
   void Apply(const scheduler::SwapIn& action);
@@ -52,6 +58,11 @@ class ShardSwaps {
   const Totals& totals() const { return totals_; }
 
  private:
+  // Whether the GPU is held for the swap-in.
+  bool IsForLease(const scheduler::SwapIn& action) const;
+  bool AreServed(const std::set<DomainId>& domains, GpuIndex gpu) const;
+  // The scheduler has been told that the instance cannot have the GPU now.
+  void Postpone(const scheduler::SwapIn& action);
   // With the executors ready.
   void Begin(const scheduler::SwapIn& action);
   void OnSwapInDone(const scheduler::SwapIn& action, const absl::Status& status);
@@ -67,8 +78,7 @@ class ShardSwaps {
   const scheduler::Scheduler& scheduler_;
   EventSink& events_;
   Telemetry& telemetry_;
-  const Ensure ensure_;
-  const OnLeft left_;
+  const Executors executors_;
   Totals totals_;
 };
 

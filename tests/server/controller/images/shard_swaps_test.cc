@@ -21,16 +21,17 @@ class ShardSwapsTest : public NodeWorld {
                     loop_,
                     [] {}};
   ImageMoves moves_{tables_.executors, swaps_};
-  ShardSwaps shards_{
-      tables_.instances,
-      tables_.sessions,
-      swaps_,
-      moves_,
-      scheduler_,
-      events_,
-      telemetry_,
-      [this](ExecutorKey key, const DomainSeats::Then& then) { seats_.Ensure(key, then); },
-      [this](GpuIndex gpu) { seats_.OnImageLeft(gpu); }};
+  ShardSwaps shards_{tables_.instances,
+                     tables_.sessions,
+                     swaps_,
+                     moves_,
+                     scheduler_,
+                     events_,
+                     telemetry_,
+                     {.ensure = [this](ExecutorKey key,
+                                       const DomainSeats::Then& then) { seats_.Ensure(key, then); },
+                      .require = [this](ExecutorKey key) { return seats_.Require(key); },
+                      .left = [this](GpuIndex gpu) { seats_.OnImageLeft(gpu); }}};
 };
 
 TEST_F(ShardSwapsTest, ASwapInIsDoneWhenAllSessionsAreThere) {
