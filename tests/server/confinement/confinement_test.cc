@@ -1,7 +1,6 @@
 #include "server/confinement/confinement.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/landlock.h>
 #include <signal.h>
@@ -27,10 +26,6 @@
 
 namespace torpor::server {
 namespace {
-
-using testing::Contains;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 bool HasLandlock() {
   return syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0;

@@ -129,8 +129,10 @@ TEST_F(PeerPoolTest, WhatIsUnusedIsUnmappedAtOnce) {
 
 TEST_F(PeerPoolTest, UsersAtOnceHaveWhatTheyUse) {
   pool_->UnmapAfterUse();
+  constexpr int kThreads = 4;
   std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
+  threads.reserve(kThreads);
+  for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       for (int round = 0; round < 50; ++round) {
         ASSERT_TRUE(pool_->Use(Numbers{1, 2}).ok());
